@@ -1,0 +1,571 @@
+//! The session's state machine: queues, fragments, room, liveness. See [the module](super).
+//!
+//! Driver's loop: frames that arrived go into [`Session::handle_frame`]; events are drained with
+//! [`Session::poll_event`]; while the pipe takes bytes, frames are pulled with
+//! [`Session::poll_transmit`] (so what goes next is decided as late as possible) and the pipe's
+//! backlog is reported with [`Session::set_pipe_unsent`]; at [`Session::next_deadline`],
+//! [`Session::handle_deadline`].
+
+use super::estimate::Rtt;
+use super::frame::{Bye, Channel, Frame};
+use super::{FRAGMENT_LEN_MAX, HEADER_LEN_MAX, MESSAGE_LEN_MAX};
+use crate::id::BlockIndex;
+use crate::overlay::{DownReason, Measured};
+use crate::time::{Duration, Time};
+use std::collections::VecDeque;
+use thiserror::Error;
+
+/// A session's parameters; the defaults suit links from 100 kb/s to 10 Gb/s.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Blocks are accepted while fewer unsent bytes than this wait in the session and the pipe.
+    /// Default 64 KiB: a few fragments, so the pipe never runs dry between two blocks; raised, a
+    /// block waits longer in front of the socket.
+    pub low_water: u64,
+    /// Bytes of queued messages beyond which the far side is taken for dead. Default 4 MiB.
+    pub control_bytes_max: usize,
+    /// A ping goes out after this long without a sign of life. Default 2 s.
+    pub ping_after: Duration,
+    /// The link is down after this long without a sign of life. Default 8 s.
+    pub dead_after: Duration,
+    /// Payload bytes of a fragment, at most [`FRAGMENT_LEN_MAX`].
+    pub fragment_len: u32,
+}
+
+impl Default for LinkConfig {
+    fn default() -> LinkConfig {
+        LinkConfig {
+            low_water: 64 * 1024,
+            control_bytes_max: 4 * 1024 * 1024,
+            ping_after: Duration::from_secs(2),
+            dead_after: Duration::from_secs(8),
+            fragment_len: FRAGMENT_LEN_MAX,
+        }
+    }
+}
+
+/// What a session tells its driver.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// A message for the user of `channel`.
+    Message {
+        /// Whose it is.
+        channel: Channel,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// A block begins to arrive.
+    BlockStart {
+        /// Which.
+        block: BlockIndex,
+        /// Its length in bytes.
+        len: u32,
+        /// The overlay's per-hop header.
+        header: Vec<u8>,
+        /// Hashes of its verify units, for the driver.
+        proof: Vec<u8>,
+    },
+    /// The next `len` bytes of the block under way, from `offset`.
+    Fragment {
+        /// Which block.
+        block: BlockIndex,
+        /// From where in it.
+        offset: u32,
+        /// How many bytes.
+        len: u32,
+        /// Whether the block is complete with them.
+        last: bool,
+    },
+    /// The far side gave the block under way up.
+    BlockAborted {
+        /// Which.
+        block: BlockIndex,
+    },
+    /// A refused block may be offered again.
+    Room,
+    /// The session is over.
+    Down {
+        /// Why.
+        reason: DownReason,
+    },
+}
+
+/// What the far side did that no correct peer does; the link is broken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum SessionError {
+    /// A block began before the one under way ended.
+    #[error("a block began inside another")]
+    BlockInsideBlock,
+    /// A fragment without a block, or beyond its end.
+    #[error("a fragment belongs to no block")]
+    StrayFragment,
+}
+
+#[derive(Clone, Debug)]
+struct BlockOut {
+    block: BlockIndex,
+    len: u32,
+    header: Vec<u8>,
+    sent: u32,
+    started: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BlockIn {
+    block: BlockIndex,
+    len: u32,
+    received: u32,
+}
+
+/// One end of a session. See [the module](super).
+#[derive(Debug)]
+pub struct Session {
+    config: LinkConfig,
+    control: VecDeque<Frame>,
+    control_bytes: usize,
+    blocks: VecDeque<BlockOut>,
+    blocks_unsent: u64,
+    pipe_unsent: u64,
+    refused: bool,
+    abort_pending: bool,
+    incoming: Option<BlockIn>,
+    events: VecDeque<Event>,
+    heard_at: Time,
+    ping_at: Option<Time>,
+    ping_sent: Option<(u64, Time)>,
+    pings: u64,
+    rtt: Rtt,
+    closing: bool,
+    bye_sent: bool,
+    down: bool,
+    block_bytes_in: u64,
+    block_bytes_out: u64,
+}
+
+impl Session {
+    /// A session over a pipe that is ready and whose hellos are exchanged.
+    pub fn new(config: LinkConfig, now: Time) -> Session {
+        debug_assert!((1..=FRAGMENT_LEN_MAX).contains(&config.fragment_len));
+        Session {
+            // The first ping goes out at once: it measures the round trip.
+            ping_at: Some(now),
+            config,
+            control: VecDeque::new(),
+            control_bytes: 0,
+            blocks: VecDeque::new(),
+            blocks_unsent: 0,
+            pipe_unsent: 0,
+            refused: false,
+            abort_pending: false,
+            incoming: None,
+            events: VecDeque::new(),
+            heard_at: now,
+            ping_sent: None,
+            pings: 0,
+            rtt: Rtt::default(),
+            closing: false,
+            bye_sent: false,
+            down: false,
+            block_bytes_in: 0,
+            block_bytes_out: 0,
+        }
+    }
+
+    /// Queues a message. A far side that reads so slowly that the control queue overflows is
+    /// given up.
+    pub fn send(&mut self, channel: Channel, bytes: Vec<u8>) {
+        debug_assert!(bytes.len() <= MESSAGE_LEN_MAX);
+        if self.down || self.closing {
+            return;
+        }
+        self.control_bytes += bytes.len();
+        self.control.push_back(Frame::Message { channel, bytes });
+        if self.control_bytes > self.config.control_bytes_max {
+            self.fail(DownReason::Silent);
+        }
+    }
+
+    /// Offers a block: true when accepted; false when there is no room, and then exactly one
+    /// [`Event::Room`] follows.
+    pub fn try_send_block(&mut self, block: BlockIndex, len: u32, header: Vec<u8>) -> bool {
+        debug_assert!(header.len() <= HEADER_LEN_MAX && len > 0);
+        if self.down || self.closing || self.unsent() >= self.config.low_water {
+            self.refused = true;
+            return false;
+        }
+        self.blocks_unsent += u64::from(len);
+        self.blocks.push_back(BlockOut { block, len, header, sent: 0, started: false });
+        true
+    }
+
+    /// The driver cannot read the block under way: it is abandoned and the far side told.
+    pub fn abort_block(&mut self) {
+        if let Some(block) = self.blocks.pop_front() {
+            self.blocks_unsent -= u64::from(block.len - block.sent);
+            self.abort_pending = block.started;
+            self.check_room();
+        }
+    }
+
+    /// The next frame for the pipe; control goes between fragments. For a
+    /// [`Frame::Fragment`] the payload is the bytes of the block [`Session::sending`] names.
+    pub fn poll_transmit(&mut self) -> Option<Frame> {
+        if self.down {
+            return None;
+        }
+        if self.abort_pending {
+            self.abort_pending = false;
+            return Some(Frame::BlockAbort);
+        }
+        if let Some(frame) = self.control.pop_front() {
+            if let Frame::Message { bytes, .. } = &frame {
+                self.control_bytes -= bytes.len();
+            }
+            return Some(frame);
+        }
+        let Some(current) = self.blocks.front_mut() else { return self.poll_bye() };
+        if !current.started {
+            current.started = true;
+            let header = std::mem::take(&mut current.header);
+            let (block, len) = (current.block, current.len);
+            return Some(Frame::BlockStart { block, len, header, proof: Vec::new() });
+        }
+        let len = self.config.fragment_len.min(current.len - current.sent);
+        current.sent += len;
+        self.blocks_unsent -= u64::from(len);
+        self.block_bytes_out += u64::from(len);
+        // The pipe holds it now; the driver corrects this with what the pipe really holds.
+        self.pipe_unsent += u64::from(len);
+        if current.sent == current.len {
+            self.blocks.pop_front();
+        }
+        Some(Frame::Fragment { len })
+    }
+
+    fn poll_bye(&mut self) -> Option<Frame> {
+        if !self.closing || self.bye_sent {
+            return None;
+        }
+        self.bye_sent = true;
+        Some(Frame::Bye { reason: Bye::Done })
+    }
+
+    /// The block the next fragment belongs to, and the offset it starts from. Read it before
+    /// [`Session::poll_transmit`].
+    pub fn sending(&self) -> Option<(BlockIndex, u32)> {
+        self.blocks.front().map(|out| (out.block, out.sent))
+    }
+
+    /// Whether [`Session::poll_transmit`] has something to give.
+    pub fn wants_transmit(&self) -> bool {
+        let bye = self.closing && !self.bye_sent;
+        let queued = !self.control.is_empty() || !self.blocks.is_empty();
+        !self.down && (self.abort_pending || queued || bye)
+    }
+
+    /// The driver says how many bytes it has put into the pipe that the pipe has not sent.
+    pub fn set_pipe_unsent(&mut self, bytes: u64) {
+        self.pipe_unsent = bytes;
+        self.check_room();
+    }
+
+    /// A frame arrived (for a fragment: with its payload, which the driver keeps).
+    pub fn handle_frame(&mut self, now: Time, frame: Frame) -> Result<(), SessionError> {
+        self.heard(now);
+        if self.down {
+            return Ok(());
+        }
+        let handled = self.handle_live_frame(now, frame);
+        if handled.is_err() {
+            self.fail(DownReason::Broken);
+        }
+        handled
+    }
+
+    fn handle_live_frame(&mut self, now: Time, frame: Frame) -> Result<(), SessionError> {
+        match frame {
+            Frame::Message { channel, bytes } => {
+                self.events.push_back(Event::Message { channel, bytes });
+            }
+            Frame::BlockStart { block, len, header, proof } => {
+                if self.incoming.is_some() {
+                    return Err(SessionError::BlockInsideBlock);
+                }
+                self.incoming = Some(BlockIn { block, len, received: 0 });
+                self.events.push_back(Event::BlockStart { block, len, header, proof });
+            }
+            Frame::Fragment { len } => self.handle_fragment(len)?,
+            Frame::BlockAbort => {
+                let under_way = self.incoming.take().ok_or(SessionError::StrayFragment)?;
+                self.events.push_back(Event::BlockAborted { block: under_way.block });
+            }
+            Frame::Ping { nonce } => self.control.push_back(Frame::Pong { nonce }),
+            Frame::Pong { nonce } => self.handle_pong(now, nonce),
+            Frame::Bye { reason: Bye::Done } => self.fail(DownReason::Remote),
+            Frame::Bye { reason: Bye::Protocol } => self.fail(DownReason::Broken),
+            Frame::Unknown { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn handle_fragment(&mut self, len: u32) -> Result<(), SessionError> {
+        let Some(current) = &mut self.incoming else { return Err(SessionError::StrayFragment) };
+        if len > current.len - current.received {
+            return Err(SessionError::StrayFragment);
+        }
+        let offset = current.received;
+        current.received += len;
+        let (block, last) = (current.block, current.received == current.len);
+        if last {
+            self.incoming = None;
+        }
+        self.block_bytes_in += u64::from(len);
+        self.events.push_back(Event::Fragment { block, offset, len, last });
+        Ok(())
+    }
+
+    fn handle_pong(&mut self, now: Time, nonce: u64) {
+        if let Some((sent, at)) = self.ping_sent
+            && sent == nonce
+        {
+            self.rtt.sample(now.since(at));
+            self.ping_sent = None;
+        }
+    }
+
+    /// Bytes of any kind arrived: the far side lives.
+    pub fn heard(&mut self, now: Time) {
+        self.heard_at = self.heard_at.max(now);
+    }
+
+    /// What the session has to tell.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Session::handle_deadline`] is due.
+    pub fn next_deadline(&self) -> Option<Time> {
+        if self.down {
+            return None;
+        }
+        let dead_at = self.heard_at + self.config.dead_after;
+        Some(self.ping_at.map_or(dead_at, |ping| ping.min(dead_at)))
+    }
+
+    /// Pings when it is time to, and gives a silent far side up.
+    pub fn handle_deadline(&mut self, now: Time) {
+        if self.down {
+            return;
+        }
+        if now >= self.heard_at + self.config.dead_after {
+            return self.fail(DownReason::Silent);
+        }
+        if self.ping_at.is_some_and(|at| now >= at) {
+            let quiet = now.since(self.heard_at) >= self.config.ping_after || self.pings == 0;
+            if quiet {
+                self.pings += 1;
+                self.ping_sent = Some((self.pings, now));
+                self.control.push_back(Frame::Ping { nonce: self.pings });
+            }
+            let from = if quiet { now } else { self.heard_at };
+            self.ping_at = Some(from + self.config.ping_after);
+        }
+    }
+
+    /// Ends the session in good order: what is queued goes out, then a farewell; the driver closes
+    /// the pipe when [`Session::is_flushed`].
+    pub fn close(&mut self) {
+        self.closing = true;
+    }
+
+    /// Whether everything queued before [`Session::close`] went to the pipe.
+    pub fn is_flushed(&self) -> bool {
+        self.down || (self.bye_sent && self.pipe_unsent == 0)
+    }
+
+    /// The pipe broke, or the driver is done with it.
+    pub fn fail(&mut self, reason: DownReason) {
+        if !self.down {
+            self.down = true;
+            let reason = if self.closing { DownReason::Local } else { reason };
+            self.events.push_back(Event::Down { reason });
+        }
+    }
+
+    /// Whether the session is over.
+    pub fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// What the session has measured.
+    pub fn measured(&self) -> Measured {
+        Measured {
+            rtt: self.rtt.smoothed(),
+            block_bytes_in: self.block_bytes_in,
+            block_bytes_out: self.block_bytes_out,
+            unsent: self.unsent(),
+        }
+    }
+
+    fn unsent(&self) -> u64 {
+        self.blocks_unsent + self.pipe_unsent
+    }
+
+    fn check_room(&mut self) {
+        if self.refused && !self.closing && !self.down && self.unsent() < self.config.low_water {
+            self.refused = false;
+            self.events.push_back(Event::Room);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> Session {
+        let mut session = Session::new(LinkConfig::default(), Time::ZERO);
+        session.ping_at = None;
+        session
+    }
+
+    fn pump(from: &mut Session, to: &mut Session) -> Vec<Event> {
+        while let Some(frame) = from.poll_transmit() {
+            from.set_pipe_unsent(0);
+            to.handle_frame(Time::ZERO, frame).unwrap();
+        }
+        std::iter::from_fn(|| to.poll_event()).collect()
+    }
+
+    #[test]
+    fn a_message_overtakes_the_rest_of_a_block_between_two_fragments() {
+        let (mut a, mut b) = (session(), session());
+        assert!(a.try_send_block(3, 40_000, vec![1]));
+        assert!(matches!(a.poll_transmit(), Some(Frame::BlockStart { block: 3, len: 40_000, .. })));
+        assert_eq!(a.sending(), Some((3, 0)));
+        assert_eq!(a.poll_transmit(), Some(Frame::Fragment { len: 16_384 }));
+        a.send(Channel::Overlay, vec![9]);
+        assert!(matches!(a.poll_transmit(), Some(Frame::Message { .. })));
+        assert_eq!(a.sending(), Some((3, 16_384)));
+        b.handle_frame(
+            Time::ZERO,
+            Frame::BlockStart { block: 3, len: 40_000, header: vec![1], proof: vec![] },
+        )
+        .unwrap();
+        b.handle_frame(Time::ZERO, Frame::Fragment { len: 16_384 }).unwrap();
+        let events = pump(&mut a, &mut b);
+        let last = events.last().unwrap();
+        assert!(matches!(
+            last,
+            Event::Fragment { block: 3, offset: 32_768, len: 7_232, last: true }
+        ));
+    }
+
+    #[test]
+    fn a_block_is_refused_above_the_low_water_mark_and_one_room_event_follows() {
+        let mut a = session();
+        assert!(a.try_send_block(0, 100_000, vec![]));
+        assert!(!a.try_send_block(1, 100_000, vec![]));
+        assert!(!a.try_send_block(1, 100_000, vec![]));
+        let mut rooms = 0;
+        while a.poll_transmit().is_some() {
+            a.set_pipe_unsent(0);
+            rooms += std::iter::from_fn(|| a.poll_event()).filter(|e| *e == Event::Room).count();
+        }
+        assert_eq!(rooms, 1);
+        assert!(a.try_send_block(1, 100_000, vec![]));
+    }
+
+    #[test]
+    fn bytes_that_the_pipe_still_holds_count_against_room() {
+        let mut a = session();
+        a.set_pipe_unsent(64 * 1024);
+        assert!(!a.try_send_block(0, 1, vec![]));
+        a.set_pipe_unsent(64 * 1024 - 1);
+        assert_eq!(a.poll_event(), Some(Event::Room));
+        assert!(a.try_send_block(0, 1, vec![]));
+    }
+
+    #[test]
+    fn a_silent_peer_is_pinged_and_then_given_up() {
+        let mut a = Session::new(LinkConfig::default(), Time::ZERO);
+        a.handle_deadline(Time::ZERO);
+        assert_eq!(a.poll_transmit(), Some(Frame::Ping { nonce: 1 }));
+        a.handle_frame(Time::from_secs_f64(0.1), Frame::Pong { nonce: 1 }).unwrap();
+        assert_eq!(a.measured().rtt, Some(Duration::from_millis(100)));
+        while !a.is_down() {
+            let at = a.next_deadline().unwrap();
+            a.handle_deadline(at);
+            assert!(at <= Time::from_secs_f64(8.2));
+        }
+        assert_eq!(a.poll_event(), Some(Event::Down { reason: DownReason::Silent }));
+    }
+
+    #[test]
+    fn a_peer_that_talks_is_not_pinged() {
+        let mut a = Session::new(LinkConfig::default(), Time::ZERO);
+        a.handle_deadline(Time::ZERO);
+        a.poll_transmit();
+        for tenth in 1..100 {
+            let now = Time::from_secs_f64(f64::from(tenth) / 10.0);
+            a.handle_frame(now, Frame::Unknown { kind: 99 }).unwrap();
+            a.handle_deadline(now);
+            assert_eq!(a.poll_transmit(), None);
+        }
+    }
+
+    #[test]
+    fn an_aborted_block_leaves_the_link_usable() {
+        let (mut a, mut b) = (session(), session());
+        assert!(a.try_send_block(3, 40_000, vec![]));
+        for _ in 0..2 {
+            let frame = a.poll_transmit().unwrap();
+            b.handle_frame(Time::ZERO, frame).unwrap();
+        }
+        a.abort_block();
+        a.set_pipe_unsent(0);
+        assert!(a.try_send_block(4, 10, vec![]));
+        let events = pump(&mut a, &mut b);
+        assert!(events.contains(&Event::BlockAborted { block: 3 }));
+        assert!(events.contains(&Event::Fragment { block: 4, offset: 0, len: 10, last: true }));
+    }
+
+    #[test]
+    fn frames_that_break_the_order_of_a_block_break_the_link() {
+        let start = || Frame::BlockStart { block: 1, len: 10, header: vec![], proof: vec![] };
+        let mut a = session();
+        assert_eq!(
+            a.handle_frame(Time::ZERO, Frame::Fragment { len: 1 }),
+            Err(SessionError::StrayFragment)
+        );
+        assert!(a.is_down());
+        let mut a = session();
+        a.handle_frame(Time::ZERO, start()).unwrap();
+        assert_eq!(a.handle_frame(Time::ZERO, start()), Err(SessionError::BlockInsideBlock));
+        let mut a = session();
+        a.handle_frame(Time::ZERO, start()).unwrap();
+        assert!(a.handle_frame(Time::ZERO, Frame::Fragment { len: 11 }).is_err());
+    }
+
+    #[test]
+    fn closing_flushes_what_is_queued_and_says_good_bye() {
+        let (mut a, mut b) = (session(), session());
+        a.send(Channel::Overlay, vec![1]);
+        a.close();
+        assert!(!a.is_flushed());
+        let events = pump(&mut a, &mut b);
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[1], Event::Down { reason: DownReason::Remote });
+        assert!(a.is_flushed());
+    }
+
+    #[test]
+    fn a_control_queue_that_nobody_reads_is_bounded() {
+        let mut a = session();
+        for _ in 0..100 {
+            a.send(Channel::Overlay, vec![0; MESSAGE_LEN_MAX]);
+        }
+        assert!(a.is_down());
+        assert!(a.control_bytes <= 4 * 1024 * 1024 + MESSAGE_LEN_MAX);
+    }
+}

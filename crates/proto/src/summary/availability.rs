@@ -1,0 +1,5 @@
+//! availability
+/// Summary placeholder.
+pub struct Summary;
+/// kind placeholder.
+pub struct SummaryKind;
