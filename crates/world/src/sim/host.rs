@@ -481,6 +481,15 @@ impl Links for HostLinks<'_> {
         session.try_send_block(block, len, header)
     }
 
+    fn want_room(&mut self, link: LinkId) {
+        if let Some(end) = self.end(link)
+            && let Some(session) = &mut self.ends[end].session
+        {
+            session.want_room();
+            self.touched.push(end as u32);
+        }
+    }
+
     fn measured(&self, link: LinkId) -> Measured {
         let session = self.end(link).and_then(|end| self.ends[end].session.as_ref());
         session.map_or(Measured::default(), |session| session.measured())

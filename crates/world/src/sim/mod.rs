@@ -307,6 +307,7 @@ impl Sim {
             if let Some(host) = self.ready.pop_front() {
                 self.drain_inbox(host);
             } else if let Some(end) = self.touched.pop() {
+                self.drain_session(end);
                 self.pump(end);
             } else {
                 return;
