@@ -53,7 +53,10 @@ pub(crate) async fn run(
 /// What a finished fetch has to say.
 struct Done {
     name: String,
+    /// As the library gave it.
     path: PathBuf,
+    /// The absolute path for people and JSON, which need not be UTF-8 on the disk.
+    path_shown: String,
     elapsed: Duration,
     progress: Progress,
 }
@@ -62,7 +65,7 @@ impl Done {
     fn line(&self) -> Line<'_> {
         Line::Complete {
             name: &self.name,
-            path: self.path.to_str().unwrap_or_default(),
+            path: &self.path_shown,
             elapsed_s: self.elapsed.as_secs_f64(),
             bytes_total: self.progress.bytes_total,
             bytes_before: self.progress.bytes_before,
@@ -104,7 +107,10 @@ async fn follow(
     };
     view.clear();
     let path = path?;
-    let done = Done { name, path, elapsed: started.elapsed(), progress: group.progress() };
+    let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    let path_shown = absolute.to_string_lossy().into_owned();
+    let (elapsed, progress) = (started.elapsed(), group.progress());
+    let done = Done { name, path, path_shown, elapsed, progress };
     announce(&done, group, reporter);
     stay(group, &done, reporter, linger, interrupt).await;
     Ok(Done { progress: group.progress(), ..done })
@@ -112,10 +118,9 @@ async fn follow(
 
 /// Says that everything is here.
 fn announce(done: &Done, group: &Group, reporter: Reporter) {
-    let path = std::path::absolute(&done.path).unwrap_or_else(|_| done.path.clone());
     reporter.emit(&Line::Verified {
         name: &done.name,
-        path: path.to_str().unwrap_or_default(),
+        path: &done.path_shown,
         elapsed_s: done.elapsed.as_secs_f64(),
         ticket: group.ticket().to_string(),
     });

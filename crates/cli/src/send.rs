@@ -182,10 +182,13 @@ fn merge(contents: &[Content]) -> mpsc::Receiver<(usize, Event)> {
         let (mut events, sender) = (content.group.events(), sender.clone());
         tokio::spawn(async move {
             loop {
-                match events.recv().await {
-                    Ok(event) if sender.send((index, event)).await.is_err() => return,
+                let event = match events.recv().await {
+                    Ok(event) => event,
+                    Err(RecvError::Lagged(_)) => continue,
                     Err(RecvError::Closed) => return,
-                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                };
+                if sender.send((index, event)).await.is_err() {
+                    return;
                 }
             }
         });

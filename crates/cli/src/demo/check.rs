@@ -59,6 +59,15 @@ fn hash(path: &Path) -> io::Result<(u64, blake3::Hash)> {
     }
 }
 
+/// What is in a directory that must hold one thing.
+pub(super) fn only_entry(dir: &Path) -> io::Result<PathBuf> {
+    let entries: Vec<_> = std::fs::read_dir(dir)?.collect::<io::Result<_>>()?;
+    match entries.as_slice() {
+        [entry] => Ok(entry.path()),
+        _ => Err(io::Error::other(format!("{} entries instead of one", entries.len()))),
+    }
+}
+
 /// Writes `len` bytes that cannot be compressed, other ones in every run.
 pub(super) fn write_random(path: &Path, len: u64) -> io::Result<()> {
     let mut seed = [0; 32];
@@ -80,7 +89,7 @@ pub(super) fn write_random(path: &Path, len: u64) -> io::Result<()> {
 pub(super) fn has_room(dir: &Path, needed: u64) -> Result<(), Failure> {
     // Where it cannot be asked, the disk itself will say so.
     let Ok(stat) = nix::sys::statvfs::statvfs(dir) else { return Ok(()) };
-    let free = u64::from(stat.blocks_available()).saturating_mul(stat.fragment_size());
+    let free = stat.blocks_available().saturating_mul(stat.fragment_size());
     if free >= needed {
         return Ok(());
     }

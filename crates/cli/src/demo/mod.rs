@@ -115,7 +115,7 @@ async fn stage(
     watch(&mut summary, &mut messages, started, reporter).await?;
     summary.elapsed_s = started.elapsed().as_secs_f64();
     end(source, receivers, &mut summary, &mut messages).await;
-    compare(&mut summary, &original, dir, &name, reporter).await?;
+    compare(&mut summary, &original, dir, reporter).await;
     Ok(summary)
 }
 
@@ -176,7 +176,7 @@ fn start_receiver(
     messages: &mpsc::Sender<Message>,
 ) -> Result<Process, Failure> {
     let dir = dir.join(format!("receiver-{index}"));
-    let arguments = ["get", ticket, "--listen", "127.0.0.1:0", "--linger", "1h", "-o", "."];
+    let arguments = ["get", ticket, "--listen", "127.0.0.1:0", "--linger", "1h", "-o", "out"];
     let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
     Process::start(Some(index), &arguments, &dir, messages.clone())
 }
@@ -258,21 +258,14 @@ async fn end(
         summary.source_uploaded as f64 / (summary.bytes_total.max(1)) as f64;
 }
 
-/// Hashes every copy.
-async fn compare(
-    summary: &mut Summary,
-    original: &Tree,
-    dir: &Path,
-    name: &str,
-    reporter: Reporter,
-) -> Result<(), Failure> {
+/// Hashes every copy: whatever is in a receiver's output directory, and nothing beside it.
+async fn compare(summary: &mut Summary, original: &Tree, dir: &Path, reporter: Reporter) {
     reporter.note("all are complete; hashing every copy again");
     for (index, receiver) in summary.receivers.iter_mut().enumerate() {
-        let copy = dir.join(format!("receiver-{index}")).join(name);
-        let tree = tokio::task::spawn_blocking(move || Tree::read(&copy)).await;
+        let out = dir.join(format!("receiver-{index}/out"));
+        let tree = tokio::task::spawn_blocking(move || Tree::read(&check::only_entry(&out)?)).await;
         receiver.is_same = Some(tree.is_ok_and(|tree| tree.is_ok_and(|tree| tree == *original)));
     }
-    Ok(())
 }
 
 fn ended(who: &str, text: String, code: Option<u8>) -> Failure {

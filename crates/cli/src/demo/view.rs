@@ -13,7 +13,6 @@ const STYLE: &str = "receiver {prefix:>2} {bar:32} {percent:>3}%  {msg}";
 /// The live view, on a terminal.
 pub(super) struct View {
     bars: Vec<ProgressBar>,
-    all: MultiProgress,
 }
 
 impl View {
@@ -30,7 +29,7 @@ impl View {
                 bar
             })
             .collect();
-        View { bars, all }
+        View { bars }
     }
 
     /// Draws what is known of one receiver.
@@ -56,9 +55,8 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        // The last picture stays; it is not worth an error when that fails.
+        // The last picture stays above the table.
         self.bars.iter().for_each(ProgressBar::abandon);
-        let _ = self.all.set_move_cursor(false);
     }
 }
 
