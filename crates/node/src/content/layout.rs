@@ -1,0 +1,1 @@
+//! Numbering of blocks.
