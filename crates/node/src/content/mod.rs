@@ -12,11 +12,16 @@
 //! Where to look: [`info`] the group's signed parameters, [`scan`] a source's content,
 //! [`tree`] hashes, pages and proofs, [`layout`] the numbering of blocks.
 
+mod cache;
+pub mod files;
+pub(crate) mod hashing;
 pub mod info;
 pub mod layout;
 pub mod manifest;
+pub mod outboard;
 pub mod scan;
 pub mod tree;
+mod walk;
 
 pub use info::{GroupInfo, InfoError, Kind, Mtime};
 pub use scan::{Scan, ScanError, ScanOptions};

@@ -2,7 +2,7 @@
 
 use crate::content::Failure;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// The local disk failed.
@@ -44,6 +44,14 @@ pub enum OpenError {
     InUse {
         /// The destination.
         path: PathBuf,
+    },
+    /// What an earlier run left is not what it recorded.
+    #[error("{} is damaged ({why}): remove it and run the same command again", path.display())]
+    Damaged {
+        /// The working directory.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
     },
     /// The local disk.
     #[error(transparent)]
@@ -112,6 +120,22 @@ pub enum FinishError {
     Storage(#[from] StorageError),
 }
 
+impl StorageError {
+    /// What became of writing `path`.
+    pub fn of(path: &Path, error: io::Error) -> StorageError {
+        let path = path.to_owned();
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                StorageError::Full { path }
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                StorageError::Permission { path }
+            }
+            _ => StorageError::Io { path, error },
+        }
+    }
+}
+
 impl OpenError {
     /// What kind of failure it is.
     pub fn failure(&self) -> Failure {
@@ -121,6 +145,7 @@ impl OpenError {
         }
     }
 }
+
 impl WriteError {
     /// What kind of failure it is.
     pub fn failure(&self) -> Failure {
