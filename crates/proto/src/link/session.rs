@@ -198,6 +198,12 @@ impl Session {
         true
     }
 
+    /// Asks for one [`Event::Room`] when the session next takes a block; at once when it does now.
+    pub fn want_room(&mut self) {
+        self.refused = true;
+        self.check_room();
+    }
+
     /// The driver cannot read the block under way: it is abandoned and the far side told.
     pub fn abort_block(&mut self) {
         if let Some(block) = self.blocks.pop_front() {
