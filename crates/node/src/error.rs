@@ -1,5 +1,7 @@
 //! What can go wrong, one enum per operation; every error is one sentence that says what to do.
 
+use crate::content::{Failure, ScanError};
+use crate::store::OpenError;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -41,6 +43,17 @@ impl ErrorKind {
     }
 }
 
+impl From<Failure> for ErrorKind {
+    fn from(failure: Failure) -> ErrorKind {
+        match failure {
+            Failure::Usage => ErrorKind::Usage,
+            Failure::Integrity => ErrorKind::Integrity,
+            Failure::Storage => ErrorKind::Storage,
+            Failure::Cancelled => ErrorKind::Other,
+        }
+    }
+}
+
 /// Why a node could not be made.
 #[derive(Debug, Error)]
 pub enum BindError {
@@ -60,6 +73,9 @@ pub enum BindError {
         /// Why.
         reason: String,
     },
+    /// TLS cannot be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(rustls::Error),
     /// The congestion control is not known to the kernel.
     #[error(
         "the kernel has no congestion control {name:?}; see /proc/sys/net/ipv4/tcp_available_congestion_control"
@@ -79,6 +95,7 @@ impl BindError {
                 _ => ErrorKind::Usage,
             },
             BindError::Advertise { .. } => ErrorKind::Usage,
+            BindError::Tls(_) => ErrorKind::Other,
             BindError::Congestion { .. } => ErrorKind::Capability,
         }
     }
@@ -88,21 +105,22 @@ impl BindError {
 #[derive(Debug, Error)]
 pub enum ShareError {
     /// The content cannot be read or described.
-    #[error("{text}")]
-    Content {
-        /// One sentence.
-        text: String,
-        /// Its class.
-        kind: ErrorKind,
-    },
+    #[error(transparent)]
+    Content(#[from] ScanError),
     /// Keys and secrets cannot be kept.
-    #[error("cannot keep the key of this content in {path}: {error}")]
+    #[error("cannot keep the key of this content in {}: {error}", path.display())]
     State {
         /// Where.
         path: PathBuf,
         /// Why.
         error: std::io::Error,
     },
+    /// The system gave no key.
+    #[error("the system gave no new key: {0}")]
+    Key(std::io::Error),
+    /// TLS does not take the key.
+    #[error("TLS does not take the key of this content: {0}")]
+    Tls(rustls::Error),
     /// Another process shares the same content with the same key.
     #[error("this content is being shared by another process already; use its ticket")]
     SharedAlready,
@@ -112,9 +130,9 @@ impl ShareError {
     /// The class.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            ShareError::Content { kind, .. } => *kind,
+            ShareError::Content(error) => error.failure().into(),
             ShareError::State { .. } => ErrorKind::Storage,
-            ShareError::SharedAlready => ErrorKind::Other,
+            ShareError::Key(_) | ShareError::Tls(_) | ShareError::SharedAlready => ErrorKind::Other,
         }
     }
 }
@@ -142,20 +160,24 @@ pub enum FetchError {
         reason: String,
     },
     /// The local disk.
-    #[error("{text}")]
-    Storage {
-        /// One sentence.
-        text: String,
-        /// Its class.
-        kind: ErrorKind,
-    },
+    #[error(transparent)]
+    Storage(#[from] OpenError),
+    /// This node fetches or shares the same group already.
+    #[error("this node is in the group of that ticket already")]
+    Already,
+    /// The system gave no key.
+    #[error("the system gave no new key: {0}")]
+    Key(std::io::Error),
+    /// TLS does not take the key.
+    #[error("TLS does not take the key of this receiver: {0}")]
+    Tls(rustls::Error),
     /// The file that keeps this receiver's key.
-    #[error("cannot use the identity {path}: {reason}")]
+    #[error("cannot use the identity {}: {error}", path.display())]
     Identity {
         /// Which file.
         path: PathBuf,
         /// Why.
-        reason: String,
+        error: std::io::Error,
     },
 }
 
@@ -166,7 +188,9 @@ impl FetchError {
             FetchError::Unreachable { .. } => ErrorKind::Unreachable,
             FetchError::Refused => ErrorKind::Refused,
             FetchError::Integrity { .. } => ErrorKind::Integrity,
-            FetchError::Storage { kind, .. } => *kind,
+            FetchError::Storage(error) => error.failure().into(),
+            FetchError::Key(_) | FetchError::Tls(_) => ErrorKind::Other,
+            FetchError::Already => ErrorKind::Usage,
             FetchError::Identity { .. } => ErrorKind::Storage,
         }
     }
@@ -188,6 +212,12 @@ pub enum GroupError {
         /// Its class.
         kind: ErrorKind,
     },
+    /// The source contradicts itself.
+    #[error("{text}; ask the source to share it again")]
+    Integrity {
+        /// One sentence.
+        text: String,
+    },
     /// It was left before it was complete.
     #[error("the group was left before everything had come")]
     Left,
@@ -199,6 +229,7 @@ impl GroupError {
         match self {
             GroupError::Unreachable => ErrorKind::Unreachable,
             GroupError::Storage { kind, .. } => *kind,
+            GroupError::Integrity { .. } => ErrorKind::Integrity,
             GroupError::Left => ErrorKind::Partial,
         }
     }

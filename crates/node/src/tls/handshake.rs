@@ -8,6 +8,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use std::io;
 use std::sync::Arc;
+use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -31,18 +32,14 @@ pub(crate) struct Secured {
 }
 
 /// Why there is no secure connection.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub(crate) enum HandshakeError {
     /// The network failed or the far end went away.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// One end did not accept the other: wrong key, unknown name, or not this protocol.
-    Refused(rustls::Error),
-}
-
-impl From<io::Error> for HandshakeError {
-    fn from(error: io::Error) -> HandshakeError {
-        HandshakeError::Io(error)
-    }
+    #[error(transparent)]
+    Refused(#[from] rustls::Error),
 }
 
 /// The handshake of the end that dialled.
@@ -53,7 +50,7 @@ pub(crate) async fn dial(
 ) -> Result<Secured, HandshakeError> {
     let name = server_name(peer);
     let server = ServerName::try_from(name.clone()).map_err(io::Error::other)?;
-    let connection = ClientConnection::new(config, server).map_err(HandshakeError::Refused)?;
+    let connection = ClientConnection::new(config, server)?;
     run(stream, Connection::Client(connection), Side::Dialler, name).await
 }
 
@@ -62,7 +59,7 @@ pub(crate) async fn accept(
     stream: TcpStream,
     config: Arc<ServerConfig>,
 ) -> Result<Secured, HandshakeError> {
-    let connection = ServerConnection::new(config).map_err(HandshakeError::Refused)?;
+    let connection = ServerConnection::new(config)?;
     run(stream, Connection::Server(connection), Side::Listener, String::new()).await
 }
 
@@ -91,7 +88,7 @@ async fn run(
     if let Connection::Server(server) = &connection {
         server_name = server.server_name().unwrap_or_default().to_string();
     }
-    secured(stream, connection, side, server_name).map_err(HandshakeError::Refused)
+    Ok(secured(stream, connection, side, server_name)?)
 }
 
 fn secured(

@@ -145,7 +145,8 @@ fn head_of(len: usize) -> [u8; HEAD_LEN] {
 pub(crate) fn record_len(bytes: &[u8]) -> Result<Option<usize>, RecordError> {
     let Some(head) = bytes.first_chunk::<HEAD_LEN>() else { return Ok(None) };
     let len = usize::from(u16::from_be_bytes([head[3], head[4]]));
-    if head[..3] != [APPLICATION_DATA, 3, 3] || !(TAIL_LEN..=PLAIN_LEN_MAX + TAIL_LEN).contains(&len)
+    if head[..3] != [APPLICATION_DATA, 3, 3]
+        || !(TAIL_LEN..=PLAIN_LEN_MAX + TAIL_LEN).contains(&len)
     {
         return Err(RecordError::Malformed);
     }
