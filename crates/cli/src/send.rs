@@ -47,6 +47,7 @@ pub(crate) async fn run(
         }
     };
     let ended = serve(&mut contents, &arguments, reporter, &mut interrupt).await;
+    contents.iter().for_each(|content| content.emit_progress(reporter));
     let result = Line::Result { contents: contents.iter().map(Content::line).collect() };
     node.close().await;
     print_outcomes(&contents, reporter);
@@ -56,6 +57,11 @@ pub(crate) async fn run(
 }
 
 impl Content {
+    /// The last word on what was sent, however the command ends.
+    fn emit_progress(&self, reporter: Reporter) {
+        reporter.event(&self.name, &Event::Progress(self.group.progress()));
+    }
+
     fn line(&self) -> ContentLine {
         let progress = self.group.progress();
         ContentLine {
