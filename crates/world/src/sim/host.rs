@@ -93,7 +93,6 @@ pub(super) struct Host {
     pub(super) spec: HostSpec,
     pub(super) info: PeerInfo,
     pub(super) life: Life,
-    pub(super) life_changes: u64,
     /// Starts that the script still has for it.
     pub(super) starts_waiting: u32,
     /// Counts starts: what was under way for an earlier one is void.
@@ -151,7 +150,6 @@ impl Sim {
             spec,
             info,
             life: Life::Absent,
-            life_changes: 0,
             starts_waiting: 0,
             incarnation: 0,
             is_silent: false,
@@ -198,7 +196,7 @@ impl Sim {
         let setup = Setup { me: state.info.clone(), source, bootstrap };
         state.member = Some((self.factory)(setup));
         state.life = Life::Up;
-        state.life_changes += 1;
+        self.life_changes += 1;
         state.incarnation += 1;
         state.is_leaving = false;
         state.is_done = false;
@@ -216,7 +214,7 @@ impl Sim {
             state.stats_last = *member.stats();
         }
         state.life = life;
-        state.life_changes += 1;
+        self.life_changes += 1;
         state.inbox.clear();
         state.vain.clear();
     }
