@@ -38,6 +38,8 @@ pub struct HostSpec {
     pub is_source: bool,
     /// When it starts.
     pub start: Time,
+    /// Who prints the ticket it starts with; `None`: the source did, before the run.
+    pub ticket_of: Option<HostId>,
 }
 
 impl HostSpec {
@@ -52,6 +54,7 @@ impl HostSpec {
             corrupt: false,
             is_source: false,
             start: Time::ZERO,
+            ticket_of: None,
         }
     }
 
@@ -144,6 +147,10 @@ impl Sim {
         let info = PeerInfo { id: PeerId::of_name(&spec.name), contact };
         self.fluid.add_host(spec.up.as_f64(), spec.down.as_f64());
         self.names.insert(spec.name.clone(), id);
+        let first_start = match spec.ticket_of {
+            None => super::Fault::Start(id),
+            Some(via) => super::Fault::StartWithTicketOf(id, via),
+        };
         let (start, config, rng) =
             (spec.start, &self.config, stream(self.config.seed, &spec.name, "member"));
         self.hosts.push(Host {
@@ -170,7 +177,7 @@ impl Sim {
             stats_last: Stats::default(),
             meter: Meter::new(config.interval),
         });
-        self.schedule(start, super::Fault::Start(id));
+        self.schedule(start, first_start);
         id
     }
 
