@@ -70,15 +70,16 @@ async fn a_receiver_whose_source_is_killed_goes_on_when_it_returns() {
         config.advertise = vec!["127.0.0.1".into()];
         let source = Node::bind(config.clone()).await.unwrap();
         let shared = source.share(&file, options(System::default())).await.unwrap();
+        let ticket = shared.ticket();
         let receiver = place.node().await;
-        let group = receiver.fetch(shared.ticket(), place.out("out")).await.unwrap();
+        let group = receiver.fetch(ticket.clone(), place.out("out")).await.unwrap();
         while group.progress().bytes_done < 500_000 {
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
         source.close().await;
         let source = Node::bind(config).await.unwrap();
         let again = source.share(&file, options(System::default())).await.unwrap();
-        assert_eq!(again.ticket().contacts, shared.ticket().contacts);
+        assert_eq!(again.ticket().contacts[0], ticket.contacts[0]);
         assert_eq!(b3(&group.wait_complete().await.unwrap()), b3(&file));
         receiver.close().await;
         source.close().await;
