@@ -159,7 +159,7 @@ impl Actor {
             Event::Ready { ticket: self.shared.ticket() }
         } else {
             Event::Joined {
-                name: self.store.info().name().to_string_lossy().into_owned(),
+                name: self.shared.name.get().cloned().unwrap_or_default(),
                 bytes_total: progress.bytes_total,
                 bytes_before: progress.bytes_before,
             }
@@ -575,6 +575,8 @@ impl Actor {
         if let Ok(Err(error)) = flushed {
             tracing::warn!(%error, "the last flush failed");
         }
-        self.shared.close(self.failure.take().unwrap_or(GroupError::Left));
+        let Actor { shared, store, failure, state, .. } = self;
+        drop((store, state));
+        shared.close(failure.unwrap_or(GroupError::Left));
     }
 }

@@ -158,6 +158,12 @@ impl overlay::Links for Links {
         entry.is_some_and(|entry| entry.link.with(|s| s.try_send_block(block, len, header)))
     }
 
+    fn want_room(&mut self, link: LinkId) {
+        if let Some(entry) = self.entries.get(&link) {
+            entry.link.with(Session::want_room);
+        }
+    }
+
     fn measured(&self, link: LinkId) -> Measured {
         let entry = self.entries.get(&link);
         entry.map(|entry| entry.link.look(Session::measured)).unwrap_or_default()

@@ -93,8 +93,7 @@ impl Group {
     /// The name of the content: its file's or directory's; a name that is not UTF-8 is shown with
     /// replacement characters.
     pub fn name(&self) -> String {
-        let store = self.shared.store.get();
-        store.map(|store| store.info().name().to_string_lossy().into_owned()).unwrap_or_default()
+        self.shared.name.get().cloned().unwrap_or_default()
     }
 
     /// Waits until everything is here, verified and at its final path, or until the group failed.
@@ -124,8 +123,9 @@ pub(crate) struct Shared {
     pub(crate) membership: Membership,
     /// The signed parameters, once known.
     signed: OnceLock<Vec<u8>>,
-    /// Once the parameters are known.
-    pub(crate) store: OnceLock<Arc<Store>>,
+    /// From when the parameters are known until the group has ended.
+    store: Mutex<Option<Arc<Store>>>,
+    name: OnceLock<String>,
     pub(crate) inbox: mpsc::Sender<Inbound>,
     /// Bytes of blocks in memory that cannot be verified yet.
     pub(crate) held_bytes: AtomicU64,
@@ -192,7 +192,8 @@ impl Shared {
             membership: Membership { tag, secret: base.secret },
             base,
             signed: OnceLock::new(),
-            store: OnceLock::new(),
+            store: Mutex::default(),
+            name: OnceLock::new(),
             inbox,
             held_bytes: AtomicU64::new(0),
             counters: Counters::default(),
@@ -214,7 +215,13 @@ impl Shared {
 
     /// From now on blocks can come and go.
     pub(crate) fn begin_store(&self, store: Arc<Store>) {
-        self.store.get_or_init(|| store);
+        self.name.get_or_init(|| store.info().name().to_string_lossy().into_owned());
+        *lock(&self.store) = Some(store);
+    }
+
+    /// Where the blocks are; `None` before the parameters are known and after the end.
+    pub(crate) fn store(&self) -> Option<Arc<Store>> {
+        lock(&self.store).clone()
     }
 
     /// Whether this member made the content.
@@ -282,6 +289,8 @@ impl Shared {
             }
             open
         });
+        // Handles may outlive the group; the files must not stay locked with them.
+        *lock(&self.store) = None;
         lock(&self.events).sender = None;
         self.ended.send_replace(true);
     }

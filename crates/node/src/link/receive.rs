@@ -3,7 +3,7 @@
 use super::{Fatal, FrameSink, HeldBlock, Link, LinkEvent};
 use crate::clock;
 use crate::group::Shared;
-use crate::store::{BlockWriter, Refused, WriteError};
+use crate::store::{BlockWriter, Refused, Store, WriteError};
 use anabranch_proto::id::BlockIndex;
 use anabranch_proto::link::frame::{Channel, Frame, FrameError};
 use anabranch_proto::link::{Event, Session, SessionError};
@@ -48,6 +48,8 @@ enum Incoming {
 pub(crate) struct Receiver {
     link: Arc<Link>,
     group: Arc<Shared>,
+    /// The group's, once there is one.
+    store: Option<Arc<Store>>,
     incoming: Incoming,
     /// Whether the fragment under way is the last of its block.
     last: bool,
@@ -66,6 +68,7 @@ impl Receiver {
         Receiver {
             link,
             group,
+            store: None,
             incoming: Incoming::None,
             last: false,
             events: VecDeque::new(),
@@ -114,7 +117,10 @@ impl Receiver {
     }
 
     fn on_block_start(&mut self, block: BlockIndex, len: u32, header: Vec<u8>, proof: Vec<u8>) {
-        let begun = match self.group.store.get() {
+        if self.store.is_none() {
+            self.store = self.group.store();
+        }
+        let begun = match &self.store {
             Some(store) => store.begin(block, len, &proof),
             None => Err(Refused::NotVerifiable),
         };

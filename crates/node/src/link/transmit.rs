@@ -2,12 +2,14 @@
 
 use super::{Link, LinkEvent};
 use crate::group::Shared;
+use crate::store::Store;
 use crate::tls::record::{self, HEAD_LEN, Keys, PLAIN_LEN_MAX, RECORD_LEN_MAX, RecordError};
 use anabranch_proto::id::BlockIndex;
 use anabranch_proto::link::frame::{self, Frame};
 use anabranch_proto::time::Time;
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Payload of a fragment: with its head it fills a record, so payload is read from the store
@@ -34,7 +36,8 @@ pub(crate) struct Filled {
 /// Sealed bytes that wait for the socket.
 pub(crate) struct Transmitter {
     seal: Keys,
-    /// Allocated while the link has something to send.
+    /// The group's, once a block is to be sent.
+    store: Option<Arc<Store>>,
     bytes: Box<[u8]>,
     sent: usize,
     end: usize,
@@ -48,7 +51,7 @@ impl Transmitter {
     pub(crate) fn new(seal: Keys) -> Transmitter {
         let bytes = vec![0; RECORDS * RECORD_LEN_MAX].into_boxed_slice();
         let (frames, fragment) = (Vec::new(), None);
-        Transmitter { seal, bytes, sent: 0, end: 0, frames, placed: 0, fragment }
+        Transmitter { seal, store: None, bytes, sent: 0, end: 0, frames, placed: 0, fragment }
     }
 
     /// The sealed bytes that the socket has not taken.
@@ -158,7 +161,7 @@ impl Transmitter {
     }
 
     fn place_fragment(&mut self, fragment: Fragment, len: usize, group: &Shared) -> io::Result<()> {
-        let store = group.store.get().ok_or_else(|| io::Error::other("no store yet"))?;
+        let store = self.store.as_ref().ok_or_else(|| io::Error::other("no store yet"))?;
         let at = self.end + HEAD_LEN + len;
         let (head, rest) = self.bytes[at..].split_at_mut(frame::HEAD_LEN);
         store.read_at(fragment.block, fragment.offset, &mut rest[..fragment.len as usize])?;
@@ -186,8 +189,11 @@ impl Transmitter {
                 self.fragment = Some(Fragment { block, offset, len });
             }
             (Some(Frame::BlockStart { block, len, header, .. }), _) => {
-                let store = group.store.get();
-                let proof = store.map_or(Err(io::Error::other("no store yet")), |s| s.proof(block));
+                if self.store.is_none() {
+                    self.store = group.store();
+                }
+                let absent = Err(io::Error::other("no store yet"));
+                let proof = self.store.as_ref().map_or(absent, |store| store.proof(block));
                 let unreadable = proof.as_ref().err().is_some();
                 let start =
                     Frame::BlockStart { block, len, header, proof: proof.unwrap_or_default() };

@@ -37,6 +37,8 @@ struct Flow {
     remaining: f64,
     rate: f64,
     at: Time,
+    /// When the parcel in service began.
+    since: Time,
     /// Completions scheduled for an earlier turn are void.
     turn: u32,
     is_serving: bool,
@@ -112,6 +114,7 @@ impl Fluid {
             remaining: 0.0,
             rate: 0.0,
             at: Time::ZERO,
+            since: Time::ZERO,
             turn: 0,
             is_serving: false,
             is_scheduled: false,
@@ -140,7 +143,7 @@ impl Fluid {
     ) {
         let state = &mut self.flows[flow as usize];
         state.remaining = bytes as f64;
-        state.at = now;
+        (state.at, state.since) = (now, now);
         state.is_serving = true;
         if state.place < EXPRESS {
             return self.schedule(flow, queue);
@@ -168,6 +171,12 @@ impl Fluid {
             state.is_serving = false;
         }
         holds
+    }
+
+    /// Whether the flow has been sending its parcel since before `then`.
+    pub(crate) fn is_flowing(&self, flow: u32, then: Time) -> bool {
+        let state = &self.flows[flow as usize];
+        state.is_serving && state.rate > 0.0 && state.since < then
     }
 
     /// The flow has no parcel now: its rate is free.

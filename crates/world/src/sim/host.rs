@@ -38,6 +38,8 @@ pub struct HostSpec {
     pub is_source: bool,
     /// When it starts.
     pub start: Time,
+    /// Who prints the ticket it starts with; `None`: the source did, before the run.
+    pub ticket_of: Option<HostId>,
 }
 
 impl HostSpec {
@@ -52,6 +54,7 @@ impl HostSpec {
             corrupt: false,
             is_source: false,
             start: Time::ZERO,
+            ticket_of: None,
         }
     }
 
@@ -93,7 +96,6 @@ pub(super) struct Host {
     pub(super) spec: HostSpec,
     pub(super) info: PeerInfo,
     pub(super) life: Life,
-    pub(super) life_changes: u64,
     /// Starts that the script still has for it.
     pub(super) starts_waiting: u32,
     /// Counts starts: what was under way for an earlier one is void.
@@ -145,13 +147,16 @@ impl Sim {
         let info = PeerInfo { id: PeerId::of_name(&spec.name), contact };
         self.fluid.add_host(spec.up.as_f64(), spec.down.as_f64());
         self.names.insert(spec.name.clone(), id);
+        let first_start = match spec.ticket_of {
+            None => super::Fault::Start(id),
+            Some(via) => super::Fault::StartWithTicketOf(id, via),
+        };
         let (start, config, rng) =
             (spec.start, &self.config, stream(self.config.seed, &spec.name, "member"));
         self.hosts.push(Host {
             spec,
             info,
             life: Life::Absent,
-            life_changes: 0,
             starts_waiting: 0,
             incarnation: 0,
             is_silent: false,
@@ -172,7 +177,7 @@ impl Sim {
             stats_last: Stats::default(),
             meter: Meter::new(config.interval),
         });
-        self.schedule(start, super::Fault::Start(id));
+        self.schedule(start, first_start);
         id
     }
 
@@ -198,7 +203,7 @@ impl Sim {
         let setup = Setup { me: state.info.clone(), source, bootstrap };
         state.member = Some((self.factory)(setup));
         state.life = Life::Up;
-        state.life_changes += 1;
+        self.life_changes += 1;
         state.incarnation += 1;
         state.is_leaving = false;
         state.is_done = false;
@@ -216,7 +221,7 @@ impl Sim {
             state.stats_last = *member.stats();
         }
         state.life = life;
-        state.life_changes += 1;
+        self.life_changes += 1;
         state.inbox.clear();
         state.vain.clear();
     }

@@ -188,6 +188,8 @@ pub struct Sim {
     trace: TraceHash,
     events: u64,
     events_now: u64,
+    /// Counts starts and ends of hosts.
+    life_changes: u64,
     hosts: Vec<Host>,
     names: BTreeMap<String, HostId>,
     paths: Paths,
@@ -216,6 +218,7 @@ impl Sim {
             trace,
             events: 0,
             events_now: 0,
+            life_changes: 0,
             hosts: Vec::new(),
             names: BTreeMap::new(),
             paths: Paths::uniform(delay),
@@ -278,7 +281,7 @@ impl Sim {
     /// Handles an event and all that follows from it at once; true when a host completed, or its
     /// life changed.
     fn handle_event(&mut self, event: Event) -> bool {
-        let (done, changes) = (self.completions.len(), self.life_changes());
+        let (done, changes) = (self.completions.len(), self.life_changes);
         self.trace.add(self.now.0);
         match event {
             Event::Served { flow, turn } => self.on_served(flow, turn),
@@ -298,7 +301,7 @@ impl Sim {
         if self.config.check && event == Event::Boundary {
             self.check_capacity();
         }
-        done != self.completions.len() || changes != self.life_changes()
+        done != self.completions.len() || changes != self.life_changes
     }
 
     /// Hands in all inputs and pumps all ends that were touched, until nothing is left to do.
@@ -340,10 +343,6 @@ impl Sim {
     fn violation(&mut self, host: &str, what: String) {
         let (host, time) = (host.to_owned(), self.now);
         self.failure.get_or_insert(SimError::Violation { host, time, what });
-    }
-
-    fn life_changes(&self) -> u64 {
-        self.hosts.iter().map(|host| host.life_changes).sum()
     }
 }
 

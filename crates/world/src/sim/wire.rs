@@ -206,6 +206,12 @@ impl Sim {
         let state = &mut self.ends[end as usize];
         let Some(session) = &mut state.session else { return };
         let clock = self.hosts[state.host as usize].spec.clock;
+        let coming = end ^ 1;
+        if self.fluid.is_flowing(coming, self.now - self.pipes[coming as usize].delay) {
+            // Part of a parcel has arrived: on a slow link a whole one can take longer than
+            // silence is borne.
+            session.heard(clock.local(self.now));
+        }
         session.handle_deadline(clock.local(self.now));
         if let Some(next) = session.next_deadline() {
             let at = clock.global(next).max(self.now + self.config.timer_step);
