@@ -136,7 +136,7 @@ fn a_full_disk_is_told_of_and_the_fetch_continues_when_there_is_room() {
     let file = stage.file("content", 8 << 20);
     let mut source = stage.send(&file, &[]);
     let ticket = source.ticket();
-    assert_refused(&stage.get("r", &ticket, &[]).end(), 6, "disk");
+    assert_refused(&stage.get("r", &ticket, &[]).end(), 6, "no space left");
     assert!(!stage.path("r/content").exists());
     disk.resize(64);
     let end = stage.get("r", &ticket, &["--linger", "0"]).end();

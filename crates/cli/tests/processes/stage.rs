@@ -55,7 +55,10 @@ impl Stage {
     /// A receiver that fetches into the directory `name` and stays for a minute.
     pub(crate) fn get(&self, name: &str, ticket: &str, options: &[&str]) -> Program {
         let mut command = self.command(name);
-        command.args(["get", "--linger", "60"]).args(options);
+        command.arg("get").args(options);
+        if !options.contains(&"--linger") {
+            command.args(["--linger", "60"]);
+        }
         if !options.contains(&"--no-listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }

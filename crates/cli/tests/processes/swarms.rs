@@ -8,7 +8,8 @@ const LEN: usize = 24 << 20;
 fn eight_receivers_get_the_same_bytes_and_most_of_them_from_each_other() {
     let stage = Stage::new();
     let file = stage.file("content", LEN);
-    let mut source = stage.send(&file, &["--until-complete", "8"]);
+    // A source slower than its receivers: what they can give each other, they must.
+    let mut source = stage.send(&file, &["--until-complete", "8", "--limit-up", "12MB/s"]);
     let ticket = source.ticket();
     let names: Vec<String> = (0..8).map(|index| format!("r{index}")).collect();
     let mut receivers: Vec<_> = names.iter().map(|name| stage.get(name, &ticket, &[])).collect();
@@ -112,6 +113,6 @@ fn the_demo_delivers_equal_copies_and_cleans_up() {
     let receivers = end.last["receivers"].as_array().unwrap();
     assert!(receivers.len() == 3 && receivers.iter().all(|r| r["is_same"] == true));
     let ratio = end.last["source_egress_ratio"].as_f64().unwrap();
-    assert!((0.99..3.2).contains(&ratio), "{ratio}");
+    assert!((0.99..3.5).contains(&ratio), "{ratio}: {end:?}");
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
 }
