@@ -729,3 +729,7 @@ impl Tree {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "tree_tests.rs"]
+mod tests;

@@ -5,6 +5,16 @@ use crate::membership::{ransub, tree};
 use crate::summary::SummaryKind;
 use crate::time::Duration;
 
+/// What a request finds in front of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum InFront {
+    /// The queued requests of its own receiver (the paper).
+    Receiver,
+    /// The queued requests of all receivers: they share the uplink.
+    #[default]
+    Uplink,
+}
+
 /// Bullet′'s parameters; the defaults are the paper's where it gives one, and suit groups of 2 to
 /// 10,000 members on links from 100 kb/s to 10 Gb/s.
 #[derive(Clone, Debug)]
@@ -36,6 +46,8 @@ pub struct Config {
     pub outstanding_max: u32,
     /// Whether the number of outstanding requests adapts (Fig. 7). Default true.
     pub outstanding_adapt: bool,
+    /// What `in_front` counts. Default [`InFront::Uplink`]; the paper's is [`InFront::Receiver`].
+    pub in_front: InFront,
     /// How many links one member may keep that neither tree nor peering uses, in time: they are
     /// closed after this long. Default 10 s.
     pub link_idle: Duration,
@@ -57,6 +69,7 @@ impl Default for Config {
             outstanding_initial: 3,
             outstanding_max: 50,
             outstanding_adapt: true,
+            in_front: InFront::default(),
             link_idle: Duration::from_secs(10),
         }
     }

@@ -45,6 +45,8 @@ pub(super) struct Sender {
     more_asked: bool,
     service: ServiceRate,
     last_block_at: Time,
+    /// The peering has ended; what is on its way still comes.
+    retired: bool,
     /// Bytes since the peers were last judged.
     pub(super) judged: WindowRate,
     pub(super) since: Time,
@@ -83,6 +85,7 @@ impl Download {
     // ---- senders ----
 
     pub(super) fn add_sender(&mut self, now: Time, link: LinkId, available: Bitmap) {
+        self.remove_sender(link);
         available.iter().for_each(|block| self.count_available(block));
         let config = &self.config;
         let outstanding = Outstanding::new(
@@ -98,10 +101,26 @@ impl Download {
             more_asked: false,
             service: ServiceRate::default(),
             last_block_at: now,
+            retired: false,
             judged: WindowRate::new(now),
             since: now,
         };
         self.senders.insert(link, sender);
+    }
+
+    /// A peering has ended in good order: nothing more is asked of the sender, and it is forgotten
+    /// once all it owes has come or been given back.
+    pub(super) fn retire_sender(&mut self, link: LinkId) {
+        if let Some(sender) = self.senders.get_mut(&link) {
+            sender.retired = true;
+            self.forget_if_settled(link);
+        }
+    }
+
+    fn forget_if_settled(&mut self, link: LinkId) {
+        if self.senders.get(&link).is_some_and(|sender| sender.retired && sender.asks.is_empty()) {
+            self.remove_sender(link);
+        }
     }
 
     /// A sender is gone; what it owed is free again. Gives how many blocks that were.
@@ -120,6 +139,19 @@ impl Download {
 
     pub(super) fn senders_mut(&mut self) -> &mut BTreeMap<LinkId, Sender> {
         &mut self.senders
+    }
+
+    /// Senders whose peering has not ended.
+    pub(super) fn active(&self) -> impl Iterator<Item = (&LinkId, &Sender)> {
+        self.senders.iter().filter(|(_, sender)| !sender.retired)
+    }
+
+    pub(super) fn active_count(&self) -> usize {
+        self.active().count()
+    }
+
+    pub(super) fn is_active(&self, link: LinkId) -> bool {
+        self.senders.get(&link).is_some_and(|sender| !sender.retired)
     }
 
     pub(super) fn is_sender(&self, link: LinkId) -> bool {
@@ -173,7 +205,7 @@ impl Download {
     pub(super) fn fill(&mut self, ctx: &mut Ctx<'_>, stats: &mut Stats, link: LinkId) {
         let Some(sender) = self.senders.get_mut(&link) else { return };
         let room = sender.outstanding.limit().saturating_sub(sender.asks.len());
-        if room == 0 {
+        if room == 0 || sender.retired {
             return;
         }
         let (held, verifiable) = (ctx.holdings.held(), ctx.holdings.verifiable());
@@ -246,6 +278,7 @@ impl Download {
         sender.outstanding.on_lost(block);
         let owed = sender.asks.len() < before;
         self.free(block, link);
+        self.forget_if_settled(link);
         owed
     }
 
@@ -278,6 +311,7 @@ impl Download {
         }
         self.free(block, link);
         self.cancel_elsewhere(ctx, block);
+        self.forget_if_settled(link);
     }
 
     /// Whoever still owes a block that came is told so.
@@ -300,7 +334,7 @@ impl Download {
         let idle: Vec<LinkId> = self
             .senders
             .iter()
-            .filter(|(_, sender)| sender.asks.len() < sender.outstanding.limit())
+            .filter(|(_, s)| !s.retired && s.asks.len() < s.outstanding.limit())
             .map(|(link, _)| *link)
             .collect();
         let block_len = f64::from(ctx.holdings.block_len_typical());

@@ -6,6 +6,8 @@
 //! [`super::Config::judge_interval`] apart, and both bandwidths are means over that span, so that
 //! short epochs do not judge noise.
 
+use std::cmp::Ordering;
+
 /// The number of senders (or receivers) aimed for: ManageSenders.
 #[derive(Clone, Debug)]
 pub struct PeerLimit {
@@ -35,8 +37,12 @@ impl PeerLimit {
             None => true,
             Some((before, bandwidth_before)) => {
                 let faster = bandwidth > bandwidth_before;
-                // As many as before: try one more (see above).
-                if peers < before { !faster } else { peers == before || faster }
+                match peers.cmp(&before) {
+                    Ordering::Less => !faster,
+                    Ordering::Greater => faster,
+                    // As many as before: try one more (see above), or one fewer at the top.
+                    Ordering::Equal => peers < self.bounds.1,
+                }
             }
         };
         let next = if more { self.max + 1 } else { self.max - 1 };
@@ -105,16 +111,22 @@ mod tests {
     #[test]
     fn the_limit_stays_between_6_and_25() {
         let mut limit = limit();
-        (0..40).for_each(|round| limit.update(limit.max(), f64::from(round)));
-        assert_eq!(limit.max(), 25);
-        let mut bandwidth = 1e9;
+        let mut most = 0;
+        for round in 0..40 {
+            limit.update(limit.max(), f64::from(round));
+            most = most.max(limit.max());
+        }
+        assert_eq!(most, 25);
+        let (mut bandwidth, mut least) = (1e9, 25);
         for _ in 0..40 {
             let peers = limit.max();
             // Faster with fewer, slower with more: always down.
             bandwidth *= if limit.previous.is_some_and(|(n, _)| peers < n) { 1.1 } else { 0.9 };
             limit.update(peers, bandwidth);
+            least = least.min(limit.max());
         }
-        assert_eq!(limit.max(), 6);
+        assert_eq!(least, 6);
+        assert!(limit.max() <= 7, "at the bottom it tries one more and gives it up again");
     }
 
     #[test]

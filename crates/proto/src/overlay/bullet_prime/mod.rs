@@ -28,7 +28,7 @@ mod peering;
 mod push;
 mod upload;
 
-pub use config::Config;
+pub use config::{Config, InFront};
 
 use super::directory::Directory;
 use super::{Command, Ctx, FailReason, Holdings, Input, Outcome, Output, Overlay, Setup, Stats};
@@ -97,7 +97,7 @@ impl BulletPrime {
             tree,
             ransub: RanSub::new(config.ransub.clone(), Scope::All),
             download: Download::new(config.clone(), 0),
-            upload: Upload::default(),
+            upload: Upload::new(config.in_front),
             push: None,
             candidates: Candidates::default(),
             sender_limit: limit(),
@@ -222,7 +222,7 @@ impl BulletPrime {
         if let Some(push) = &mut self.push {
             push.on_gone(link);
         }
-        self.upload.remove(link);
+        self.upload.remove(ctx, link);
         self.lose_sender(ctx, link);
         if let Some(peer) = peer {
             self.candidates.on_answer(&peer.id);
@@ -281,12 +281,9 @@ impl BulletPrime {
             Message::PeerAccept { have } => self.on_peer_accept(ctx, link, &have),
             Message::PeerRefuse => self.on_peer_refuse(ctx, link),
             Message::PeerLeave => {
-                self.upload.remove(link);
+                self.upload.remove(ctx, link);
             }
-            Message::PeerDrop => {
-                self.lose_sender(ctx, link);
-                self.seek_senders(ctx);
-            }
+            Message::PeerDrop => self.retire_sender(ctx, link),
             Message::Report { incoming } => self.upload.on_report(link, incoming),
             Message::Cancel { block } => self.upload.on_cancel(ctx, link, block),
             Message::Withdrawn { block } => self.on_withdrawn(ctx, link, block),
@@ -530,7 +527,7 @@ impl Overlay for BulletPrime {
             // Files neither appear nor expire.
             Input::Produced { .. } | Input::Evicted { .. } => {}
         }
-        self.stats.senders_now = self.download.senders().len() as u32;
+        self.stats.senders_now = self.download.active_count() as u32;
         self.stats.receivers_now = self.upload.receivers().len() as u32;
     }
 
@@ -551,7 +548,7 @@ impl Overlay for BulletPrime {
         self.download.check_invariants(holdings.held())?;
         self.upload.check_invariants()?;
         let most = self.config.peers_max;
-        if self.download.senders().len() > most || self.upload.receivers().len() > most {
+        if self.download.active_count() > most || self.upload.receivers().len() > most {
             return Err(format!("more than {most} senders or receivers"));
         }
         if self.done_at.is_some() && self.download.is_waiting() {

@@ -30,10 +30,10 @@ impl BulletPrime {
         if self.done_at.is_some() || self.leaving {
             return;
         }
-        while self.download.senders().len() + self.candidates.asked() < self.sender_limit.max() {
+        while self.download.active_count() + self.candidates.asked() < self.sender_limit.max() {
             let (directory, download) = (&self.directory, &self.download);
             let fits = |peer: &PeerInfo| {
-                !directory.link(&peer.id).is_some_and(|link| download.is_sender(link))
+                !directory.link(&peer.id).is_some_and(|link| download.is_active(link))
             };
             let Some((peer, _)) = self.candidates.take(ctx.now, fits) else { return };
             self.ask_candidate(ctx, peer);
@@ -80,9 +80,9 @@ impl BulletPrime {
         if let Some(peer) = self.directory.peer(link) {
             self.candidates.on_answer(&peer.id);
         }
-        let room = self.download.senders().len() < self.config.peers_max;
+        let room = self.download.active_count() < self.config.peers_max;
         let available = have.bitmap(ctx.holdings.blocks());
-        if self.download.is_sender(link) {
+        if self.download.is_active(link) {
             return;
         }
         match available {
@@ -118,13 +118,21 @@ impl BulletPrime {
         }
     }
 
+    /// Ends a peering in good order: nothing more is asked, what is on its way still comes, and
+    /// the sender gives the rest back.
     fn leave_sender(&mut self, ctx: &mut Ctx<'_>, link: LinkId) {
         ctx.send(link, Message::PeerLeave.encode());
-        self.lose_sender(ctx, link);
+        self.retire_sender(ctx, link);
+    }
+
+    /// A peering has ended: see [`BulletPrime::leave_sender`].
+    pub(super) fn retire_sender(&mut self, ctx: &mut Ctx<'_>, link: LinkId) {
+        self.download.retire_sender(link);
+        self.seek_senders(ctx);
     }
 
     fn drop_receiver(&mut self, ctx: &mut Ctx<'_>, link: LinkId) {
-        if self.upload.remove(link) {
+        if self.upload.remove(ctx, link) {
             ctx.send(link, Message::PeerDrop.encode());
         }
     }
@@ -137,12 +145,12 @@ impl BulletPrime {
         let incoming = self.incoming_rate(now);
         let outgoing: f64 = self.upload.receivers().values().map(|r| r.judged.rate(now)).sum();
         if self.done_at.is_none() {
-            self.sender_limit.update(self.download.senders().len(), incoming);
+            self.sender_limit.update(self.download.active_count(), incoming);
         }
         self.receiver_limit.update(self.upload.receivers().len(), outgoing);
         self.judge_fan_out(ctx);
-        if self.download.senders().len() > self.sender_limit.max() {
-            let senders = self.download.senders().iter();
+        if self.download.active_count() > self.sender_limit.max() {
+            let senders = self.download.active();
             let slowest =
                 senders.min_by(|a, b| a.1.judged.rate(now).total_cmp(&b.1.judged.rate(now)));
             if let Some(link) = slowest.map(|(link, _)| *link) {
@@ -190,12 +198,11 @@ impl BulletPrime {
         let interval = self.config.judge_interval;
         let judged: Vec<(LinkId, f64)> = self
             .download
-            .senders()
-            .iter()
+            .active()
             .filter(|(_, sender)| now.since(sender.since) >= interval)
             .map(|(link, sender)| (*link, sender.judged.rate(now)))
             .collect();
-        let spare = self.download.senders().len().saturating_sub(self.config.peers_min);
+        let spare = self.download.active_count().saturating_sub(self.config.peers_min);
         for link in below(&judged, sigma, spare) {
             self.leave_sender(ctx, link);
         }
@@ -242,17 +249,18 @@ impl BulletPrime {
     /// A full set of senders that have nothing we lack would stay for ever, all being equal: one
     /// makes room when a candidate promises more.
     fn replace_useless_sender(&mut self, ctx: &mut Ctx<'_>) {
-        let senders = self.download.senders();
+        let senders = self.download.active_count();
         if self.done_at.is_some()
-            || senders.len() < self.sender_limit.max()
+            || senders < self.sender_limit.max()
             || self.candidates.best_promise() < 1.0
         {
             return;
         }
         let interval = self.config.judge_interval;
         let held = ctx.holdings.held();
-        let useless = senders
-            .iter()
+        let useless = self
+            .download
+            .active()
             .filter(|(_, sender)| ctx.now.since(sender.since) >= interval)
             .map(|(link, _)| *link)
             .find(|link| self.download.useful(*link, held) == 0);
