@@ -9,7 +9,7 @@ mod puppet;
 use anabranch_proto::id::{LinkClass, LinkId, PeerInfo};
 use anabranch_proto::overlay::{Ctx, DownReason, Input, Output, Setup, System};
 use anabranch_proto::time::Time;
-use anabranch_world::sim::{SimError, Wire};
+use anabranch_world::sim::{Fault, HostId, SimError, Wire};
 use anabranch_world::story::Story;
 use anabranch_world::units::{kbit, mbit, ms, s};
 use puppet::{Act, Diary, of, puppets};
@@ -72,19 +72,18 @@ fn a_host_that_accepts_no_connections_refuses_after_one_round_trip_and_may_dial_
 
 #[test]
 fn a_dial_meets_silence_where_a_host_is_gone_or_cut_off_and_a_refusal_where_none_listens() {
-    type Trouble = fn(&mut Story);
-    let cases: [(Trouble, f64); 3] = [
-        (|story| drop(story.at(s(1)).crash("source")), 3_000.0),
-        (|story| drop(story.at(s(1)).cut("source", "r1")), 3_000.0),
-        (|story| drop(story.at(s(1)).kill("source")), 40.0),
+    let cases = [
+        (Fault::Crash(HostId(0)), 3_000.0),
+        (Fault::Cut(HostId(0), HostId(1)), 3_000.0),
+        (Fault::Kill(HostId(0)), 40.0),
     ];
-    for (at, (trouble, after)) in cases.into_iter().enumerate() {
+    for (fault, after) in cases {
         let diary = Diary::default();
         let mut story = story(dial_source, &diary).starts("r1", s(2));
-        trouble(&mut story);
+        story.at(s(1)).fault(fault.clone());
         story.run_for(s(10)).unwrap();
         let failed = of(&diary, "r1", is_failed);
-        assert_eq!((failed.len(), failed[0].0), (1, 2_000.0 + after), "case {at}");
+        assert_eq!((failed.len(), failed[0].0), (1, 2_000.0 + after), "{fault:?}");
     }
 }
 
@@ -206,7 +205,7 @@ fn messages(diary: &Diary) -> Vec<(f64, f64)> {
     got.into_iter()
         .map(|(at, input)| match input {
             Input::Message { bytes, .. } => {
-                (at, u64::from_le_bytes(bytes.try_into().unwrap()) as f64 / 1e6)
+                (at, u64::from_le_bytes(bytes.try_into().expect("eight bytes")) as f64 / 1e6)
             }
             other => panic!("{other:?}"),
         })

@@ -20,7 +20,7 @@ fn star(quantum: Quantum) -> Story {
 }
 
 fn secs(end: &End, host: &str) -> f64 {
-    end.completion(host).unwrap().as_secs_f64()
+    end.completion(host).expect("the host is complete").as_secs_f64()
 }
 
 #[test]
@@ -50,8 +50,11 @@ fn n_receivers_of_a_star_take_n_times_as_long() {
         let end = star(quantum).hosts(9).run_until_complete(s(60)).unwrap();
         for number in 1..=8 {
             let ratio = (secs(&end, &format!("r{number}")) - 0.24) / 8.0;
-            assert!((1.0..1.004).contains(&ratio), "{quantum:?} r{number}: {ratio}");
+            // Who is linked first has the uplink to itself until the next boundary.
+            assert!((0.995..1.005).contains(&ratio), "{quantum:?} r{number}: {ratio}");
         }
+        let last = end.completion_last().as_secs_f64() - 0.24;
+        assert!((8.0..8.03).contains(&last), "{quantum:?}: {last}");
         assert_eq!(end.traffic_sum().payload_in, 8.mb());
     }
 }
@@ -102,9 +105,8 @@ fn the_quantum_hardly_changes_when_a_mesh_is_done() {
     let last = |quantum| {
         let story = Story::new(5, System::BulletPrime).file(3.mb(), 16.kib()).hosts(16);
         let story = story.up(mbit(6)).down(mbit(6)).delay(ms(25));
-        let end =
-            story.configure(|config| config.quantum = quantum).run_until_complete(s(120)).unwrap();
-        end.completion_last().as_secs_f64()
+        let story = story.configure(|config| (config.quantum, config.check) = (quantum, false));
+        story.run_until_complete(s(120)).unwrap().completion_last().as_secs_f64()
     };
     let exact = last(Quantum::Exact);
     let coarse = last(Quantum::Adaptive);
@@ -119,8 +121,8 @@ fn lower_layers_take_their_share_when_they_are_counted() {
         .run_until_complete(s(60))
         .unwrap();
     let share = (secs(&counted, "r1") - 0.24) / (secs(&plain, "r1") - 0.24);
-    // 40 bytes in 1,460 and 22 in 16 KiB are 2.9%; a parcel's last segment is not full.
-    assert!((1.028..1.032).contains(&share), "{share}");
+    // A fragment and its heads fill two TLS records and twelve segments: 524 bytes more, 3.2%.
+    assert!((1.031..1.033).contains(&share), "{share}");
     assert!(counted.traffic("source").overhead_out > 28_000);
     assert_eq!(plain.traffic("source").overhead_out, 0);
 }

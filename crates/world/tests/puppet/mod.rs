@@ -38,7 +38,7 @@ impl Overlay for Puppet {
             self.deadline = None;
         }
         (self.act)(&self.setup, ctx, &input, &mut self.deadline);
-        self.diary.lock().unwrap().push((ctx.now, name, input));
+        self.diary.lock().expect("no writer panics").push((ctx.now, name, input));
     }
     fn next_deadline(&self) -> Option<Time> {
         self.deadline
@@ -57,7 +57,7 @@ impl Overlay for Puppet {
 /// Entries of `host` that `is` picks, with times in milliseconds.
 pub(crate) fn of(diary: &Diary, host: &str, is: impl Fn(&Input) -> bool) -> Vec<(f64, Input)> {
     let name = anabranch_proto::id::PeerId::of_name(host).to_string();
-    let entries = diary.lock().unwrap();
+    let entries = diary.lock().expect("no writer panics");
     let picked = entries.iter().filter(|(_, who, input)| *who == name && is(input));
     picked.map(|(at, _, input)| (at.as_secs_f64() * 1e3, input.clone())).collect()
 }
