@@ -76,7 +76,8 @@ fn measure(dir: &Path, mib: usize) -> Result<()> {
 
 /// What any program must do to store verified bytes, and nothing else.
 fn floor(from: &Path, to: &Path, len: usize) -> Result<()> {
-    let (from, to) = (File::open(from)?, File::options().create(true).write(true).open(to)?);
+    let (from, to) =
+        (File::open(from)?, File::options().create(true).truncate(false).write(true).open(to)?);
     let mut buf = vec![0; 65536];
     for offset in (0..len as u64).step_by(65536) {
         from.read_exact_at(&mut buf, offset)?;

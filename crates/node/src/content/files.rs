@@ -239,12 +239,11 @@ impl TreeFiles {
         if entries.len() > SYNC_EACH_MAX {
             return Ok(nix::unistd::syncfs(&self.root)?);
         }
-        let each = entries.iter().rev().filter(|entry| match entry.kind {
+        let mut each = entries.iter().rev().filter(|entry| match entry.kind {
             EntryKind::File { .. } | EntryKind::Directory => true,
             EntryKind::Symlink { .. } => false,
         });
-        let synced =
-            each.map(|entry| self.open_read(entry)?.sync_all()).collect::<io::Result<()>>();
+        let synced = each.try_for_each(|entry| self.open_read(entry)?.sync_all());
         match synced {
             // A mode that does not even let its owner read.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

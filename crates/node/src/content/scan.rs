@@ -239,14 +239,15 @@ impl Job<'_> {
         let cached = kept.load().and_then(|cached| {
             let manifest = Manifest::decode(&cached.manifest).ok()?;
             let fits = Layout::directory(&manifest, cached.manifest.len() as u64)? == layout;
-            fits.then_some((cached.values, cached.manifest, manifest))
+            let (values, bytes) = (cached.values, cached.manifest);
+            fits.then_some(HashedDirectory { values, bytes, manifest })
         });
         let root = File::open(&self.canonical).map_err(|error| self.unreadable(error))?;
-        let (values, bytes, manifest) = match cached {
+        let HashedDirectory { values, bytes, manifest } = match cached {
             Some(all) => all,
             None => {
                 let all = self.hash_directory(manifest, &layout, &root, &kept.outboard)?;
-                kept.save(&all.0, &all.1);
+                kept.save(&all.values, &all.bytes);
                 all
             }
         };
@@ -260,15 +261,14 @@ impl Job<'_> {
         Ok(Scan { kind, block_size, path, layout, trees, files, outboard })
     }
 
-    /// Hashes the files, puts their hashes into the manifest, then hashes that; returns all block
-    /// values, the manifest's bytes and the manifest.
+    /// Hashes the files, puts their hashes into the manifest, then hashes that.
     fn hash_directory(
         &self,
         mut manifest: Manifest,
         layout: &Layout,
         root: &File,
         outboard: &Outboard,
-    ) -> Result<(Vec<[u8; 32]>, Vec<u8>, Manifest), ScanError> {
+    ) -> Result<HashedDirectory, ScanError> {
         let blank = Arc::new(manifest.clone());
         let files = Files::settled(First::Memory(Vec::new()));
         files.add_tree(root.try_clone().map_err(|error| self.unreadable(error))?.into(), blank);
@@ -298,7 +298,7 @@ impl Job<'_> {
         let before = layout.spans()[1..].iter().map(|span| span.len).sum();
         let mut values = self.hash(&files, layout, 0..first, outboard, None, before)?.values;
         values.extend(hashed.values);
-        Ok((values, bytes, manifest))
+        Ok(HashedDirectory { values, bytes, manifest })
     }
 
     /// Hashes some of the blocks; `before` says how many bytes were hashed in an earlier pass, and
@@ -354,6 +354,15 @@ impl Job<'_> {
     fn unkept(&self, error: io::Error) -> ScanError {
         ScanError::Keep { path: self.path.to_owned(), error }
     }
+}
+
+/// What hashing a directory gives.
+struct HashedDirectory {
+    /// Of all blocks.
+    values: Vec<[u8; 32]>,
+    /// The manifest's.
+    bytes: Vec<u8>,
+    manifest: Manifest,
 }
 
 /// The trees of a layout from the values of all blocks.

@@ -149,7 +149,7 @@ fn what_cannot_be_shared_is_refused_by_name() {
         return;
     }
     fs::write(root.join("secret"), b"x").unwrap();
-    fs::set_permissions(root.join("secret"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(root.join("secret"), fs::Permissions::from_mode(0o000)).unwrap();
     assert!(matches!(refused("secret"), ScanError::Read { .. }));
 }
 

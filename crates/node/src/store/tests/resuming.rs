@@ -276,7 +276,7 @@ fn a_disk_that_fills_up_keeps_what_was_flushed_and_goes_on_once_there_is_space()
         }
         writer.finish().unwrap().learned.apply(&mut holdings);
         holdings.hold(block);
-        if block % 5 == 0 {
+        if block.is_multiple_of(5) {
             sink.flush().unwrap();
         }
     };
