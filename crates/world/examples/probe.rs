@@ -13,7 +13,7 @@ fn main() {
     let rate = units::Rate::bits_per_sec((env("RATE", 6.0) * 1e6) as u64);
     let seeds = env("SEEDS", 1.0) as u64;
     let verbose = env("V", 1.0) > 0.0;
-    for seed in 1..=seeds {
+    for seed in env("FROM", 1.0) as u64..=seeds {
         let mut sim = story::Story::new(seed, System::BulletPrime)
             .members(|setup| {
                 let mut c = Config::default();
@@ -53,6 +53,20 @@ fn main() {
                 let mean = util[1..].iter().sum::<f64>() / (n - 1) as f64;
                 util[1..].sort_by(|a, b| a.total_cmp(b));
                 let stats: Vec<_> = sim.hosts().skip(1).map(|h| sim.stats(h)).collect();
+                let worst = (0..n - 1)
+                    .min_by_key(|i| sim.holdings(sim.hosts().nth(i + 1).unwrap()).held().count())
+                    .unwrap();
+                let mut sn: Vec<u32> = stats.iter().map(|s| s.senders_now).collect();
+                sn.sort();
+                let mut rn: Vec<u32> = stats.iter().map(|s| s.receivers_now).collect();
+                rn.sort();
+                print!(
+                    "worst r{worst} senders {} recv {} | senders {:?} recv {:?} | ",
+                    stats[worst].senders_now,
+                    stats[worst].receivers_now,
+                    (sn[0], sn[n / 10], sn[n / 2], sn[n - 2]),
+                    (rn[0], rn[n / 10], rn[n / 2], rn[n - 2])
+                );
                 let s = stats.iter().map(|s| s.senders_now).sum::<u32>() as f64 / (n - 1) as f64;
                 let r = stats.iter().map(|s| s.receivers_now).sum::<u32>() as f64 / (n - 1) as f64;
                 println!(

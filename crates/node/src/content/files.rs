@@ -17,8 +17,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// How many files of a directory are kept open.
 const OPEN_MAX: usize = 64;
 
-/// Up to so many files are put on disk one by one; more, with their whole file system at once.
-const SYNC_EACH_MAX: usize = 16;
+/// Up to so many files are put on disk one by one. More are with their whole file system at once,
+/// which waits for what others wrote there, too: seconds on a busy disk.
+const SYNC_EACH_MAX: usize = 64;
 
 /// A content's bytes.
 #[derive(Debug)]
@@ -52,8 +53,8 @@ pub struct TreeFiles {
     manifest: Arc<Manifest>,
     /// Files open now, the one used last at the end.
     open: Mutex<Vec<OpenFile>>,
-    /// Whether a file was made since the last [`TreeFiles::sync`].
-    made: AtomicBool,
+    /// Files that were made and whose names are not on disk yet.
+    made: Mutex<BTreeSet<u32>>,
 }
 
 #[derive(Debug)]
@@ -78,7 +79,7 @@ impl Files {
     pub fn add_tree(&self, root: OwnedFd, manifest: Arc<Manifest>) {
         let open = Mutex::new(Vec::new());
         // Losing a race is harmless: both trees are the same directory.
-        let made = AtomicBool::new(false);
+        let made = Mutex::default();
         let _ = self.tree.set(TreeFiles { root, manifest, open, made });
     }
 
@@ -184,7 +185,8 @@ impl TreeFiles {
         }
         drop(open);
         let entry_at = &self.manifest.entries[entry as usize];
-        let file = Arc::new(if write { self.create(entry_at)? } else { self.open_read(entry_at)? });
+        let file =
+            Arc::new(if write { self.create(entry, entry_at)? } else { self.open_read(entry_at)? });
         let mut open = self.open();
         if open.len() >= OPEN_MAX {
             open.remove(0);
@@ -198,7 +200,7 @@ impl TreeFiles {
         Ok(File::from(openat(&self.root, &entry.path[..], flags, Mode::empty())?))
     }
 
-    fn create(&self, entry: &Entry) -> io::Result<File> {
+    fn create(&self, number: u32, entry: &Entry) -> io::Result<File> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(0o600);
         let fd = match openat(&self.root, &entry.path[..], flags, mode) {
@@ -212,7 +214,7 @@ impl TreeFiles {
         if let EntryKind::File { len, .. } = entry.kind
             && file.metadata()?.len() != len
         {
-            self.made.store(true, Ordering::Release);
+            self.made().insert(number);
             allocate(&file, len)?;
         }
         Ok(file)
@@ -220,10 +222,53 @@ impl TreeFiles {
 
     /// Puts on disk what was written to these files, and that they exist.
     pub fn sync(&self, entries: &BTreeSet<u32>) -> io::Result<()> {
-        if self.made.swap(false, Ordering::AcqRel) || entries.len() > SYNC_EACH_MAX {
+        let made: BTreeSet<u32> = self.made().intersection(entries).copied().collect();
+        if entries.len() > SYNC_EACH_MAX {
+            nix::unistd::syncfs(&self.root)?;
+        } else {
+            entries.iter().try_for_each(|&entry| self.file(entry, true)?.sync_data())?;
+            self.sync_above(&made)?;
+        }
+        self.made().retain(|entry| !made.contains(entry));
+        Ok(())
+    }
+
+    /// Puts everything in the directory on disk, with modes, times and names.
+    pub fn sync_all(&self) -> io::Result<()> {
+        let entries = &self.manifest.entries;
+        if entries.len() > SYNC_EACH_MAX {
             return Ok(nix::unistd::syncfs(&self.root)?);
         }
-        entries.iter().try_for_each(|&entry| self.file(entry, true)?.sync_data())
+        let mut each = entries.iter().rev().filter(|entry| match entry.kind {
+            EntryKind::File { .. } | EntryKind::Directory => true,
+            EntryKind::Symlink { .. } => false,
+        });
+        let synced = each.try_for_each(|entry| self.open_read(entry)?.sync_all());
+        match synced {
+            // A mode that does not even let its owner read.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Ok(nix::unistd::syncfs(&self.root)?)
+            }
+            Err(error) => Err(error),
+            Ok(()) => Ok(nix::unistd::fsync(&self.root)?),
+        }
+    }
+
+    /// Puts on disk which names the directories above these entries have.
+    fn sync_above(&self, entries: &BTreeSet<u32>) -> io::Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut above = BTreeSet::from([&b"."[..]]);
+        for &entry in entries {
+            let path = &self.manifest.entries[entry as usize].path;
+            let slashes = path.iter().enumerate().filter(|&(_, &byte)| byte == b'/');
+            above.extend(slashes.map(|(slash, _)| &path[..slash]));
+        }
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        above.into_iter().try_for_each(|path| {
+            File::from(openat(&self.root, path, flags, Mode::empty())?).sync_all()
+        })
     }
 
     /// Makes the directories above `path`.
@@ -240,6 +285,10 @@ impl TreeFiles {
             Err(Errno::EEXIST) => Ok(()),
             result => Ok(result?),
         }
+    }
+
+    fn made(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<OpenFile>> {

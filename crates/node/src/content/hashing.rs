@@ -3,7 +3,6 @@
 use super::files::Files;
 use super::layout::{Layout, Place, Small};
 use super::outboard::Outboard;
-use super::scan::Progress;
 use super::tree::{merge, merge_root, unit_value};
 use super::unit_len;
 use std::io;
@@ -15,6 +14,9 @@ use std::thread;
 const THREADS: usize = 2;
 /// Bytes read at once: whole units, few system calls, still in the cache when they are hashed.
 const READ_LEN: u32 = 256 * 1024;
+
+/// Told how many bytes were hashed; may stop the pass.
+type Progress<'a> = &'a (dyn Fn(u64) -> ControlFlow<()> + Sync);
 
 /// What hashing found.
 #[derive(Default)]
@@ -32,7 +34,7 @@ pub(crate) enum HashError {
     Cancelled,
 }
 
-/// Hashes blocks and keeps their unit values in `outboard`.
+/// Hashes blocks and keeps their unit values in `outboard`; `progress` is told the bytes done.
 pub(crate) fn hash_blocks(
     files: &Files,
     layout: &Layout,
@@ -40,13 +42,11 @@ pub(crate) fn hash_blocks(
     outboard: &Outboard,
     progress: Progress<'_>,
 ) -> Result<Hashed, HashError> {
-    let total = blocks.clone().map(|block| u64::from(layout.block_len(block))).sum();
     let pass = Pass {
         files,
         layout,
         outboard,
         progress,
-        total,
         done: AtomicU64::new(0),
         next: AtomicU32::new(blocks.start),
         end: blocks.end,
@@ -76,7 +76,6 @@ struct Pass<'a> {
     layout: &'a Layout,
     outboard: &'a Outboard,
     progress: Progress<'a>,
-    total: u64,
     done: AtomicU64,
     next: AtomicU32,
     end: u32,
@@ -123,7 +122,7 @@ impl Pass<'_> {
             hasher.update(bytes);
             small_hasher.update(smalls, bytes);
             let done = self.done.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            if (self.progress)(done + bytes.len() as u64, self.total) == ControlFlow::Break(()) {
+            if (self.progress)(done + bytes.len() as u64) == ControlFlow::Break(()) {
                 return Err(HashError::Cancelled);
             }
         }

@@ -229,3 +229,6 @@ pub fn is_file_name(name: &[u8]) -> bool {
 fn message(body: &[u8]) -> Vec<u8> {
     [CONTEXT, body].concat()
 }
+
+#[cfg(test)]
+mod tests;

@@ -212,3 +212,6 @@ fn pack_pieces(smalls: &[Small], from: u32, to: u32) -> Vec<Piece> {
         .filter(|piece| piece.len > 0)
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

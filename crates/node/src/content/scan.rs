@@ -204,7 +204,7 @@ impl Job<'_> {
             Some(Cached { values, .. }) if values.len() == layout.blocks() as usize => values,
             _ => {
                 let blocks = 0..layout.blocks();
-                let hashed = self.hash(&files, &layout, blocks, &kept.outboard, None)?;
+                let hashed = self.hash(&files, &layout, blocks, &kept.outboard, None, 0)?;
                 kept.save(&hashed.values, &[]);
                 hashed.values
             }
@@ -239,14 +239,15 @@ impl Job<'_> {
         let cached = kept.load().and_then(|cached| {
             let manifest = Manifest::decode(&cached.manifest).ok()?;
             let fits = Layout::directory(&manifest, cached.manifest.len() as u64)? == layout;
-            fits.then_some((cached.values, cached.manifest, manifest))
+            let (values, bytes) = (cached.values, cached.manifest);
+            fits.then_some(HashedDirectory { values, bytes, manifest })
         });
         let root = File::open(&self.canonical).map_err(|error| self.unreadable(error))?;
-        let (values, bytes, manifest) = match cached {
+        let HashedDirectory { values, bytes, manifest } = match cached {
             Some(all) => all,
             None => {
                 let all = self.hash_directory(manifest, &layout, &root, &kept.outboard)?;
-                kept.save(&all.0, &all.1);
+                kept.save(&all.values, &all.bytes);
                 all
             }
         };
@@ -260,22 +261,21 @@ impl Job<'_> {
         Ok(Scan { kind, block_size, path, layout, trees, files, outboard })
     }
 
-    /// Hashes the files, puts their hashes into the manifest, then hashes that; returns all block
-    /// values, the manifest's bytes and the manifest.
+    /// Hashes the files, puts their hashes into the manifest, then hashes that.
     fn hash_directory(
         &self,
         mut manifest: Manifest,
         layout: &Layout,
         root: &File,
         outboard: &Outboard,
-    ) -> Result<(Vec<[u8; 32]>, Vec<u8>, Manifest), ScanError> {
+    ) -> Result<HashedDirectory, ScanError> {
         let blank = Arc::new(manifest.clone());
         let files = Files::settled(First::Memory(Vec::new()));
         files.add_tree(root.try_clone().map_err(|error| self.unreadable(error))?.into(), blank);
         let spans = layout.spans();
         let first = spans.get(1).map_or(layout.blocks(), |span| span.first_block);
         let blocks = first..layout.blocks();
-        let hashed = self.hash(&files, layout, blocks, outboard, Some(&manifest))?;
+        let hashed = self.hash(&files, layout, blocks, outboard, Some(&manifest), 0)?;
         let trees = build_trees(
             layout,
             manifest.block_size,
@@ -295,11 +295,14 @@ impl Job<'_> {
         manifest.packs = packs;
         let bytes = manifest.encode();
         let files = Files::settled(First::Memory(bytes.clone()));
-        let mut values = self.hash(&files, layout, 0..first, outboard, None)?.values;
+        let before = layout.spans()[1..].iter().map(|span| span.len).sum();
+        let mut values = self.hash(&files, layout, 0..first, outboard, None, before)?.values;
         values.extend(hashed.values);
-        Ok((values, bytes, manifest))
+        Ok(HashedDirectory { values, bytes, manifest })
     }
 
+    /// Hashes some of the blocks; `before` says how many bytes were hashed in an earlier pass, and
+    /// `manifest` names the files.
     fn hash(
         &self,
         files: &Files,
@@ -307,7 +310,10 @@ impl Job<'_> {
         blocks: Range<u32>,
         outboard: &Outboard,
         manifest: Option<&Manifest>,
+        before: u64,
     ) -> Result<Hashed, ScanError> {
+        let total = layout.spans().iter().map(|span| span.len).sum();
+        let progress = |done: u64| (self.progress)(before + done, total);
         let path_of = |place| match (place, manifest) {
             (Place::Entry(entry), Some(manifest)) => {
                 let below = &manifest.entries[entry as usize].path;
@@ -315,7 +321,7 @@ impl Job<'_> {
             }
             _ => self.path.to_owned(),
         };
-        hash_blocks(files, layout, blocks, outboard, self.progress).map_err(|error| match error {
+        hash_blocks(files, layout, blocks, outboard, &progress).map_err(|error| match error {
             HashError::Read { place, error } if is_change(&error) => {
                 ScanError::Changed { path: path_of(place) }
             }
@@ -348,6 +354,15 @@ impl Job<'_> {
     fn unkept(&self, error: io::Error) -> ScanError {
         ScanError::Keep { path: self.path.to_owned(), error }
     }
+}
+
+/// What hashing a directory gives.
+struct HashedDirectory {
+    /// Of all blocks.
+    values: Vec<[u8; 32]>,
+    /// The manifest's.
+    bytes: Vec<u8>,
+    manifest: Manifest,
 }
 
 /// The trees of a layout from the values of all blocks.

@@ -141,7 +141,10 @@ impl OpenError {
     pub fn failure(&self) -> Failure {
         match self {
             OpenError::Cancelled => Failure::Cancelled,
-            _ => Failure::Storage,
+            OpenError::Damaged { .. } => Failure::Integrity,
+            OpenError::Exists { .. } | OpenError::InUse { .. } | OpenError::Storage(_) => {
+                Failure::Storage
+            }
         }
     }
 }
@@ -151,7 +154,7 @@ impl WriteError {
     pub fn failure(&self) -> Failure {
         match self {
             WriteError::Storage(_) => Failure::Storage,
-            _ => Failure::Integrity,
+            WriteError::Corrupt | WriteError::Contradiction(_) => Failure::Integrity,
         }
     }
 }

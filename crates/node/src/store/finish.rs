@@ -100,7 +100,12 @@ fn form_tree(info: &GroupInfo, tree: &TreeFiles, work: &Path) -> io::Result<()> 
     let entries = &tree.manifest().entries;
     for (at, entry) in entries.iter().enumerate() {
         match &entry.kind {
-            EntryKind::Directory => tree.create_directory(&entry.path)?,
+            EntryKind::Directory => {
+                tree.create_directory(&entry.path)?;
+                // An earlier run may have come as far as setting modes.
+                let open = Mode::from_bits_truncate(0o700);
+                fchmodat(tree.root(), &entry.path[..], open, FchmodatFlags::FollowSymlink)?;
+            }
             EntryKind::File { len: 0, .. } => _ = tree.file(at as u32, true)?,
             EntryKind::File { .. } => {}
             EntryKind::Symlink { target } => make_symlink(tree, entry, target)?,
@@ -112,7 +117,7 @@ fn form_tree(info: &GroupInfo, tree: &TreeFiles, work: &Path) -> io::Result<()> 
     // A directory that may not be written cannot be moved: its mode is set after that.
     top.set_permissions(Permissions::from_mode(u32::from(mode) | 0o700))?;
     futimens(&top, &TimeSpec::UTIME_OMIT, &time_spec(mtime))?;
-    Ok(nix::unistd::syncfs(tree.root())?)
+    tree.sync_all()
 }
 
 fn make_symlink(tree: &TreeFiles, entry: &Entry, target: &[u8]) -> io::Result<()> {

@@ -11,22 +11,23 @@ mod finish;
 mod page_log;
 mod partial;
 mod record;
+mod state;
 mod writer;
 
 pub use error::{FinishError, OpenError, PageError, Refused, StorageError, WriteError};
 pub use writer::BlockWriter;
 
-use crate::content::files::Files;
-use crate::content::layout::Layout;
-use crate::content::manifest::Manifest;
+use crate::content::files::{Files, First};
+use crate::content::layout::{Layout, Place};
 use crate::content::outboard::Outboard;
 use crate::content::scan::Progress;
-use crate::content::tree::{BadPage, BlockCheck, Expected, Tree, unit_value};
-use crate::content::{GroupInfo, Kind, PageId, Scan, unit_len};
+use crate::content::tree::{BlockCheck, unit_value};
+use crate::content::{GroupInfo, PageId, Scan, unit_len};
 use anabranch_proto::id::BlockIndex;
 use anabranch_proto::overlay::Holdings;
 use anabranch_proto::summary::Bitmap;
 use partial::Partial;
+use state::State;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,23 +47,6 @@ pub struct Store {
     path: PathBuf,
     /// A receiver's working directory.
     work: PathBuf,
-}
-
-/// What changes while blocks come.
-#[derive(Debug)]
-struct State {
-    layout: Arc<Layout>,
-    trees: Vec<Tree>,
-    held: Bitmap,
-    bytes_held: u64,
-    /// Whether the layout is whole: always so for a file, for a directory with its manifest.
-    laid_out: bool,
-    /// Held and not yet on disk.
-    blocks_unflushed: Vec<BlockIndex>,
-    /// Known and not yet on disk.
-    pages_unflushed: Vec<PageId>,
-    /// Where the finished content is.
-    finished: Option<PathBuf>,
 }
 
 /// What became known: apply it to the group's [`Holdings`], then hand in
@@ -307,8 +291,6 @@ impl Store {
 
     /// Puts the bytes of these blocks on disk, with their unit values.
     fn sync_blocks(&self, layout: &Layout, blocks: &[BlockIndex]) -> io::Result<()> {
-        use crate::content::files::First;
-        use crate::content::layout::Place;
         let mut entries = BTreeSet::new();
         let mut first = false;
         for &block in blocks {
@@ -372,90 +354,6 @@ impl Store {
 
     fn disk(&self) -> MutexGuard<'_, Option<Partial>> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// Of a receiver that holds nothing and knows the root only.
-    fn new(info: &GroupInfo) -> State {
-        let first_len = info.first_tree_len();
-        State {
-            layout: Arc::new(Layout::first(first_len, info.block_size)),
-            trees: vec![Tree::new(info.root, first_len, info.block_size)],
-            held: Bitmap::new(info.blocks),
-            bytes_held: 0,
-            laid_out: matches!(info.kind, Kind::File { .. }),
-            blocks_unflushed: Vec::new(),
-            pages_unflushed: Vec::new(),
-            finished: None,
-        }
-    }
-
-    /// What a block must hash to, with its number in its tree.
-    fn expected(&self, block: BlockIndex) -> Option<(u32, Expected)> {
-        let (tree, within) = self.layout.locate(block)?;
-        Some((within, self.trees[tree].expected(within)?))
-    }
-
-    /// The verifiable blocks of the trees from number `from_tree` on.
-    fn verifiable(&self, from_tree: usize) -> Vec<(BlockIndex, BlockIndex)> {
-        let mut ranges: Vec<(BlockIndex, BlockIndex)> = Vec::new();
-        let spans = self.layout.spans().iter().zip(&self.trees).skip(from_tree);
-        for (span, tree) in spans {
-            for known in tree.known() {
-                let (from, to) = (span.first_block + known.start, span.first_block + known.end);
-                match ranges.last_mut() {
-                    Some(last) if last.1 == from => last.1 = to,
-                    _ => ranges.push((from, to)),
-                }
-            }
-        }
-        ranges
-    }
-
-    fn accept_page(&mut self, id: PageId, bytes: &[u8]) -> Result<Learned, PageError> {
-        let tree = self.trees.get_mut(id.tree as usize).ok_or(PageError::Unknown)?;
-        let known = tree.accept_page(id.page, bytes).map_err(|bad| match bad {
-            BadPage::Corrupt => PageError::Corrupt,
-            BadPage::Unknown => PageError::Unknown,
-        })?;
-        let first = self.layout.spans()[id.tree as usize].first_block;
-        let verifiable = match known.is_empty() {
-            true => Vec::new(),
-            false => vec![(first + known.start, first + known.end)],
-        };
-        Ok(Learned { lengths: Vec::new(), verifiable })
-    }
-
-    /// Whether the manifest is there and the layout not yet known.
-    fn can_lay_out(&self) -> bool {
-        let first = self.layout.blocks();
-        !self.laid_out && self.held.count_range(0, first) == first
-    }
-
-    /// Takes the layout that the manifest gives; says what that teaches.
-    fn lay_out(&mut self, layout: Layout, manifest: &Manifest) -> Learned {
-        use crate::content::layout::{Body, Place};
-        use crate::content::manifest::EntryKind;
-        let mut packs = manifest.packs.iter();
-        for span in &layout.spans()[1..] {
-            let root = match span.body {
-                Body::Whole(Place::Entry(entry)) => match manifest.entries[entry as usize].kind {
-                    EntryKind::File { hash, .. } => Some(hash),
-                    _ => None,
-                },
-                Body::Whole(Place::First) => None,
-                Body::Pack(_) => packs.next().copied(),
-            };
-            let root = root.expect("a checked manifest has a hash for every tree");
-            self.trees.push(Tree::new(root, span.len, layout.block_size()));
-        }
-        let known = self.layout.blocks();
-        let lengths = (known..layout.blocks()).map(|block| (block, layout.block_len(block)));
-        let lengths = lengths.collect();
-        self.layout = Arc::new(layout);
-        self.laid_out = true;
-        Learned { lengths, verifiable: self.verifiable(1) }
     }
 }
 

@@ -8,6 +8,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
+/// A page and its name.
+pub(crate) type Page = (PageId, Vec<u8>);
+
 /// The log, open for appending.
 #[derive(Debug)]
 pub(crate) struct PageLog {
@@ -17,7 +20,7 @@ pub(crate) struct PageLog {
 
 impl PageLog {
     /// Reads the log and cuts its torn tail.
-    pub(crate) fn open(mut file: File) -> io::Result<(PageLog, Vec<(PageId, Vec<u8>)>)> {
+    pub(crate) fn open(mut file: File) -> io::Result<(PageLog, Vec<Page>)> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let (pages, len) = decode(&bytes);
@@ -26,7 +29,7 @@ impl PageLog {
     }
 
     /// Appends pages and puts them on disk.
-    pub(crate) fn append(&mut self, pages: &[(PageId, Vec<u8>)]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, pages: &[Page]) -> io::Result<()> {
         let mut bytes = Vec::new();
         for (id, page) in pages {
             for number in [id.tree, id.page, page.len() as u32] {
@@ -41,7 +44,7 @@ impl PageLog {
 }
 
 /// The whole pages, and how many bytes they take.
-fn decode(bytes: &[u8]) -> (Vec<(PageId, Vec<u8>)>, u64) {
+fn decode(bytes: &[u8]) -> (Vec<Page>, u64) {
     let mut pages = Vec::new();
     let mut rest = bytes;
     while let Some((head, next)) = rest.split_first_chunk::<12>() {

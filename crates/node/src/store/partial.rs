@@ -8,14 +8,13 @@
 //! ```
 //! The record is made last and by a rename, so where it is, the rest is.
 
-use super::page_log::PageLog;
+use super::page_log::{Page, PageLog};
 use super::record::{self, Decoded, Record};
 use super::{OpenError, State, StorageError, Store, WriteError, writer};
 use crate::content::files::{Files, First, allocate};
 use crate::content::layout::Layout;
 use crate::content::outboard::Outboard;
 use crate::content::scan::Progress;
-use crate::content::tree::PageId;
 use crate::content::{GroupInfo, Kind, Scan, ScanError, ScanOptions};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -54,7 +53,7 @@ impl Partial {
         store: &Store,
         layout: &Layout,
         blocks: &mut Vec<u32>,
-        pages: &[(PageId, Vec<u8>)],
+        pages: &[Page],
     ) -> Result<(), StorageError> {
         let failed = |error| StorageError::of(&self.dest, error);
         if self.broken {
@@ -207,7 +206,7 @@ struct Opened {
     first: First,
     outboard: Option<File>,
     record: Record,
-    pages: (PageLog, Vec<(PageId, Vec<u8>)>),
+    pages: (PageLog, Vec<Page>),
     held: Vec<u32>,
 }
 
@@ -281,7 +280,7 @@ fn begin(info: &GroupInfo, dir: &Path, work: &Path) -> io::Result<Opened> {
 }
 
 /// Brings what was on disk into the store's state.
-fn restore(store: &Store, held: &[u32], pages: &[(PageId, Vec<u8>)]) -> Result<(), OpenError> {
+fn restore(store: &Store, held: &[u32], pages: &[Page]) -> Result<(), OpenError> {
     let first_blocks = {
         let mut state = store.state();
         accept_all(&mut state, pages, |tree| tree == 0);
@@ -312,17 +311,9 @@ fn restore(store: &Store, held: &[u32], pages: &[(PageId, Vec<u8>)]) -> Result<(
 }
 
 /// Pages that are not right are fetched again.
-fn accept_all(state: &mut State, pages: &[(PageId, Vec<u8>)], is_wanted: fn(u32) -> bool) {
+fn accept_all(state: &mut State, pages: &[Page], is_wanted: fn(u32) -> bool) {
     for (id, bytes) in pages.iter().filter(|(id, _)| is_wanted(id.tree)) {
         let _ = state.accept_page(*id, bytes);
-    }
-}
-
-impl State {
-    fn restore(&mut self, block: u32) {
-        if self.held.insert(block) {
-            self.bytes_held += u64::from(self.layout.block_len(block));
-        }
     }
 }
 

@@ -270,3 +270,41 @@ fn a_missing_path_and_one_without_a_name_are_refused_in_a_sentence() {
     assert!(matches!(scan(&path, 20_000), Err(ScanError::BlockSize(20_000))));
     assert!(matches!(scan(Path::new("/dev/null"), 1 << 20), Err(ScanError::Special { .. })));
 }
+
+#[test]
+fn many_threads_write_and_read_while_one_flushes() {
+    let dir = TempDir::new().unwrap();
+    let len = 3_000_001;
+    let source = source(&shared_file(&dir, len), 32 << 10);
+    let out = dir.path().join("out");
+    let sink = receiver(&source, &out).unwrap();
+    fetch_pages(&source, &sink, &mut sink.holdings());
+    let blocks = source.info().blocks;
+    let new = std::sync::atomic::AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..4u32 {
+            let (source, sink, new) = (&source, &sink, &new);
+            scope.spawn(move || {
+                for at in 0..blocks {
+                    let block = (at * (2 * thread + 1)) % blocks;
+                    let written = move_block(source, sink, block, 5000);
+                    new.fetch_add(
+                        u32::from(!written.duplicate),
+                        std::sync::atomic::Ordering::SeqCst,
+                    );
+                    let mut bytes = vec![0; sink.holdings().block_len(block) as usize];
+                    sink.read_at(block, 0, &mut bytes).unwrap();
+                    let start = block as usize * (32 << 10);
+                    assert_eq!(bytes, noise(len)[start..start + bytes.len()]);
+                }
+            });
+        }
+        scope.spawn(|| (0..10).for_each(|_| sink.flush().unwrap()));
+    });
+    assert_eq!(new.into_inner(), blocks, "each block is new once");
+    sink.flush().unwrap();
+    drop(sink);
+    let sink = receiver(&source, &out).unwrap();
+    assert!(sink.is_complete());
+    assert_eq!(fs::read(sink.finish().unwrap()).unwrap(), noise(len));
+}

@@ -1,6 +1,6 @@
 //! Receiving a block: each verify unit is checked before it is stored.
 
-use super::{Learned, Refused, State, StorageError, Store, WriteError, Written};
+use super::{Learned, Refused, StorageError, Store, WriteError, Written};
 use crate::content::files::First;
 use crate::content::hashing::SmallHasher;
 use crate::content::layout::Layout;
@@ -172,18 +172,6 @@ impl BlockWriter {
             }
         }
         Ok(())
-    }
-}
-
-impl State {
-    /// Marks a block as held; returns whether it was new.
-    fn hold(&mut self, block: BlockIndex, len: u32) -> bool {
-        let is_new = self.held.insert(block);
-        if is_new {
-            self.bytes_held += u64::from(len);
-            self.blocks_unflushed.push(block);
-        }
-        is_new
     }
 }
 

@@ -32,7 +32,7 @@ struct Port {
 pub(crate) struct MaxMin {
     up: Vec<Port>,
     down: Vec<Port>,
-    open: Vec<u32>,
+    open: Vec<(u32, Demand)>,
 }
 
 /// Shares this close count as equal: otherwise rounding would make a chain of rounds out of
@@ -49,22 +49,21 @@ impl MaxMin {
             self.down[demand.down as usize].flows += 1;
         }
         self.open.clear();
-        self.open.extend(0..demands.len() as u32);
+        self.open.extend(demands.iter().enumerate().map(|(at, demand)| (at as u32, *demand)));
         while !self.open.is_empty() {
-            self.find_tightest(demands);
+            self.find_tightest();
             self.settle(demands);
         }
     }
 
-    fn find_tightest(&mut self, demands: &[Demand]) {
+    fn find_tightest(&mut self) {
         for port in self.up.iter_mut().chain(&mut self.down).filter(|port| port.flows > 0) {
             port.share = port.left.max(0.0) / f64::from(port.flows);
             port.is_tightest = true;
         }
-        for &index in &self.open {
-            let demand = &demands[index as usize];
-            let (up, down) =
-                (&mut self.up[demand.up as usize], &mut self.down[demand.down as usize]);
+        for (_, demand) in &self.open {
+            let up = &mut self.up[demand.up as usize];
+            let down = &mut self.down[demand.down as usize];
             let least = up.share.min(down.share).min(demand.cap) * NEARLY;
             up.is_tightest &= up.share <= least;
             down.is_tightest &= down.share <= least;
@@ -73,19 +72,20 @@ impl MaxMin {
 
     fn settle(&mut self, demands: &mut [Demand]) {
         let (ups, downs) = (&mut self.up, &mut self.down);
-        self.open.retain(|&index| {
-            let demand = &mut demands[index as usize];
-            let (up, down) = (&mut ups[demand.up as usize], &mut downs[demand.down as usize]);
+        self.open.retain(|(at, demand)| {
+            let up = &mut ups[demand.up as usize];
+            let down = &mut downs[demand.down as usize];
             let least = up.share.min(down.share);
-            let settled = demand.cap <= least * NEARLY || up.is_tightest || down.is_tightest;
-            if settled {
-                demand.rate = least.min(demand.cap);
-                for port in [up, down] {
-                    port.left -= demand.rate;
-                    port.flows -= 1;
-                }
+            if !up.is_tightest && !down.is_tightest && demand.cap > least * NEARLY {
+                return true;
             }
-            !settled
+            let rate = least.min(demand.cap);
+            demands[*at as usize].rate = rate;
+            for port in [up, down] {
+                port.left -= rate;
+                port.flows -= 1;
+            }
+            false
         });
     }
 }

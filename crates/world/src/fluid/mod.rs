@@ -375,3 +375,6 @@ impl Fluid {
 fn nanos_for(bytes: f64, rate: f64) -> Duration {
     Duration::from_nanos((bytes / rate * 1e9).ceil() as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -424,8 +424,10 @@ impl Sim {
     fn trace_input(&mut self, host: u32, input: &Input) {
         let trace = &mut self.trace;
         trace.add(u64::from(host));
-        let mut add =
-            |kind: u64, a: u32, b: u32| trace.add(kind << 56 | u64::from(a) << 24 ^ u64::from(b));
+        let mut add = |kind: u64, a: u32, b: u32| {
+            trace.add((kind << 32) | u64::from(a));
+            trace.add(u64::from(b));
+        };
         match input {
             Input::Start => add(1, 0, 0),
             Input::LinkUp { link, dialled, .. } => add(2, link.0, u32::from(*dialled)),

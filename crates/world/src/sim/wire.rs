@@ -111,6 +111,14 @@ impl Sim {
         };
         let bytes = pipe.payload + pipe.control;
         session.set_pipe_unsent(bytes);
+        // Room is refused above the low-water mark, so at most one block and one parcel exceed it.
+        let bound = self.config.link.low_water + u64::from(self.config.block_len) + bytes;
+        let unsent = session.measured().unsent;
+        if self.config.check && unsent > bound {
+            let host = self.ends[end as usize].host;
+            let name = self.hosts[host as usize].spec.name.clone();
+            return self.violation(&name, format!("{unsent} bytes wait in one link"));
+        }
         let on_wire = bytes + self.config.overhead.bytes(bytes);
         self.fluid.serve(self.now, end, on_wire, is_control, &mut self.queue);
         self.drain_session(end);
@@ -149,7 +157,7 @@ impl Sim {
         let overhead = self.config.overhead.bytes(payload + control);
         let host = self.ends[flow as usize].host;
         self.hosts[host as usize].meter.sent(self.now, payload, control, overhead);
-        self.trace.add(u64::from(flow) << 32 | payload + control);
+        self.trace.add((u64::from(flow) << 32) | (payload + control));
         self.send_off(flow, frames);
         if let Some(session) = &mut self.ends[flow as usize].session {
             session.set_pipe_unsent(0);
@@ -197,7 +205,7 @@ impl Sim {
             }
         }
         self.hosts[host as usize].meter.received(self.now, payload, control);
-        self.trace.add(u64::from(end) << 32 | payload + control);
+        self.trace.add((u64::from(end) << 32) | (payload + control));
         self.drain_session(end);
         self.touched.push(end);
     }
