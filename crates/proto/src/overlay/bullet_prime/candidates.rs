@@ -1,5 +1,8 @@
 //! Whom to ask next to be a sender: members RanSub delivered, ranked by how many useful blocks
 //! their summary promises, ties at random (Bullet §4.2.1.1, §4.2.3.1).
+//!
+//! Members of earlier samples are kept behind those of the last: a lost sender is replaced at once
+//! and not an epoch later. One that refused is left alone for a while.
 
 use super::messages::Entry;
 use crate::id::{PeerId, PeerInfo};
@@ -11,6 +14,10 @@ use std::collections::BTreeMap;
 
 /// How long an asked candidate may take to answer before another is tried.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long one that refused, or could not be reached, is left alone.
+const REFUSED_FOR: Duration = Duration::from_secs(5);
+/// Candidates remembered.
+const KEPT_MAX: usize = 40;
 
 #[derive(Debug)]
 struct Candidate {
@@ -18,40 +25,51 @@ struct Candidate {
     useful: f64,
 }
 
-/// Candidates of the last distribute set, and those that have been asked.
+/// Candidates of the last distribute sets, and those that have been asked.
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     /// Best last.
     ranked: Vec<Candidate>,
     asked: BTreeMap<PeerId, Time>,
+    refused: BTreeMap<PeerId, Time>,
 }
 
 impl Candidates {
-    /// A fresh sample replaces the candidates that are left.
+    /// A fresh sample goes before the candidates that are left.
     pub(super) fn refresh(&mut self, rng: &mut Rng, sample: Sample<Entry>, held: &Bitmap) {
-        let mut ranked: Vec<(f64, u32, PeerInfo)> = sample
+        let mut fresh: Vec<(f64, u32, PeerInfo)> = sample
             .members
             .into_iter()
             .map(|entry| (entry.summary.useful(held), rng.random(), entry.info))
             .collect();
-        ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        self.ranked =
-            ranked.into_iter().map(|(useful, _, info)| Candidate { info, useful }).collect();
+        fresh.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        self.ranked.retain(|old| fresh.iter().all(|(_, _, info)| info.id != old.info.id));
+        let fresh = fresh.into_iter().map(|(useful, _, info)| Candidate { info, useful });
+        self.ranked.extend(fresh);
+        let surplus = self.ranked.len().saturating_sub(KEPT_MAX);
+        self.ranked.drain(..surplus);
     }
 
-    /// The best candidate that `fits`, with what it promises; it counts as asked from now on.
+    /// The best candidate that `fits`, with what it promised; it counts as asked from now on.
     pub(super) fn take(
         &mut self,
         now: Time,
         fits: impl Fn(&PeerInfo) -> bool,
     ) -> Option<(PeerInfo, f64)> {
-        while let Some(candidate) = self.ranked.pop() {
-            if !self.asked.contains_key(&candidate.info.id) && fits(&candidate.info) {
-                self.asked.insert(candidate.info.id, now);
-                return Some((candidate.info, candidate.useful));
-            }
-        }
-        None
+        let (asked, refused) = (&self.asked, &self.refused);
+        let at = self.ranked.iter().rposition(|candidate| {
+            let id = &candidate.info.id;
+            !asked.contains_key(id) && !refused.contains_key(id) && fits(&candidate.info)
+        })?;
+        let candidate = self.ranked.remove(at);
+        self.asked.insert(candidate.info.id, now);
+        Some((candidate.info, candidate.useful))
+    }
+
+    /// An asked candidate refused, or cannot be reached. Whether it had been asked.
+    pub(super) fn on_refused(&mut self, now: Time, peer: &PeerId) -> bool {
+        self.refused.insert(*peer, now);
+        self.asked.remove(peer).is_some()
     }
 
     /// What the best candidate promises.
@@ -59,7 +77,7 @@ impl Candidates {
         self.ranked.last().map_or(0.0, |candidate| candidate.useful)
     }
 
-    /// An asked candidate answered, or cannot be reached; whether it had been asked.
+    /// An asked candidate answered; whether it had been asked.
     pub(super) fn on_answer(&mut self, peer: &PeerId) -> bool {
         self.asked.remove(peer).is_some()
     }
@@ -77,6 +95,7 @@ impl Candidates {
     /// Gives those up that took too long.
     pub(super) fn expire(&mut self, now: Time) {
         self.asked.retain(|_, at| now.since(*at) < ANSWER_WITHIN);
+        self.refused.retain(|_, at| now.since(*at) < REFUSED_FOR);
     }
 }
 
@@ -143,5 +162,21 @@ mod tests {
         assert!(ask(&mut candidates));
         candidates.expire(Time::from_secs_f64(6.0));
         assert!(ask(&mut candidates));
+        assert!(candidates.on_refused(Time::from_secs_f64(7.0), &PeerId::of_name("a")));
+        assert!(!ask(&mut candidates));
+        candidates.expire(Time::from_secs_f64(13.0));
+        assert!(ask(&mut candidates));
+    }
+
+    #[test]
+    fn members_of_earlier_samples_are_asked_after_those_of_the_last() {
+        let mut candidates = Candidates::default();
+        let mut rng = stream(1, "c", "t");
+        for (name, held) in [("old", "1111"), ("new", "1000")] {
+            let sample = Sample { members: vec![entry(name, held)], population: 1 };
+            candidates.refresh(&mut rng, sample, &Bitmap::new(4));
+        }
+        let mut take = || candidates.take(Time::ZERO, |_| true).map(|(info, _)| info.id);
+        assert_eq!([take(), take()], ["new", "old"].map(|name| Some(PeerId::of_name(name))));
     }
 }

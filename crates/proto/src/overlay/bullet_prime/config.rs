@@ -46,6 +46,9 @@ pub struct Config {
     pub outstanding_max: u32,
     /// Whether the number of outstanding requests adapts (Fig. 7). Default true.
     pub outstanding_adapt: bool,
+    /// Whether a member that holds clearly less than its senders asks each for one block more.
+    /// Default true (not in the paper).
+    pub catch_up: bool,
     /// What `in_front` counts. Default [`InFront::Uplink`]; the paper's is [`InFront::Receiver`].
     pub in_front: InFront,
     /// How many links one member may keep that neither tree nor peering uses, in time: they are
@@ -69,6 +72,7 @@ impl Default for Config {
             outstanding_initial: 3,
             outstanding_max: 50,
             outstanding_adapt: true,
+            catch_up: true,
             in_front: InFront::default(),
             link_idle: Duration::from_secs(10),
         }

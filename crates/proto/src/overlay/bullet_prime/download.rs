@@ -25,6 +25,9 @@ const STEAL_SHARE: f64 = 0.5;
 /// And when it gains at least this.
 const STEAL_GAIN: Duration = Duration::from_millis(200);
 
+/// Most requests beyond the controller's number.
+const CATCH_UP_MAX: usize = 1;
+
 #[derive(Debug)]
 struct Ask {
     block: BlockIndex,
@@ -66,6 +69,8 @@ pub(super) struct Download {
     holders: BTreeMap<BlockIndex, LinkId>,
     /// Blocks asked for a second time: their other holders.
     doubled: BTreeMap<BlockIndex, LinkId>,
+    /// Requests beyond the controller's number, for a member that has fallen behind.
+    catch_up: usize,
 }
 
 impl Download {
@@ -79,6 +84,7 @@ impl Download {
             requested: Bitmap::new(blocks),
             holders: BTreeMap::new(),
             doubled: BTreeMap::new(),
+            catch_up: 0,
         }
     }
 
@@ -204,7 +210,8 @@ impl Download {
     /// Asks one sender for as much as it may owe.
     pub(super) fn fill(&mut self, ctx: &mut Ctx<'_>, stats: &mut Stats, link: LinkId) {
         let Some(sender) = self.senders.get_mut(&link) else { return };
-        let room = sender.outstanding.limit().saturating_sub(sender.asks.len());
+        let limit = sender.outstanding.limit() + self.catch_up;
+        let room = limit.saturating_sub(sender.asks.len());
         if room == 0 || sender.retired {
             return;
         }
@@ -329,6 +336,23 @@ impl Download {
 
     // ---- slow senders and the endgame ----
 
+    /// Whether this member holds clearly less than its senders.
+    pub(super) fn is_behind(&self) -> bool {
+        self.catch_up > 0
+    }
+
+    /// Notices whether this member holds clearly less than its senders do. Where uplinks are
+    /// shared, senders serve all receivers alike, so one with few senders would stay behind; it may
+    /// ask each of them for one block more per round of requests to all of them that it lags.
+    pub(super) fn judge_progress(&mut self, held: &Bitmap) {
+        let mut counts: Vec<u32> = self.active().map(|(_, s)| s.available.count()).collect();
+        counts.sort_unstable();
+        let median = counts.get(counts.len() / 2).copied().unwrap_or(0);
+        let behind = median.saturating_sub(held.count()) as usize;
+        let rounds = behind / counts.len().max(1);
+        self.catch_up = if self.config.catch_up { rounds.min(CATCH_UP_MAX) } else { 0 };
+    }
+
     /// Moves blocks from senders that will be long to senders that have nothing left to do.
     pub(super) fn rebalance(&mut self, ctx: &mut Ctx<'_>, stats: &mut Stats) {
         let idle: Vec<LinkId> = self
@@ -437,7 +461,7 @@ impl Download {
     pub(super) fn check_invariants(&self, held: &Bitmap) -> Result<(), String> {
         let mut owed: BTreeMap<BlockIndex, u32> = BTreeMap::new();
         for (link, sender) in &self.senders {
-            if sender.asks.len() > self.config.outstanding_max as usize + 2 {
+            if sender.asks.len() > self.config.outstanding_max as usize + CATCH_UP_MAX {
                 return Err(format!("{} requests outstanding at {link:?}", sender.asks.len()));
             }
             sender.asks.iter().for_each(|ask| *owed.entry(ask.block).or_default() += 1);

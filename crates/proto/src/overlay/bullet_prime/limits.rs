@@ -4,7 +4,8 @@
 //! at its maximum; here it tries one more. The bounds 6..25 that the text gives are applied here.
 //! Fig. 5 runs at every RanSub distribute; here at distributes at least
 //! [`super::Config::judge_interval`] apart, and both bandwidths are means over that span, so that
-//! short epochs do not judge noise.
+//! short epochs do not judge noise. A member that holds clearly less than its senders tries one
+//! more whatever the comparison says: with noise, "fewer was not slower" can starve it.
 
 use std::cmp::Ordering;
 
@@ -25,6 +26,12 @@ impl PeerLimit {
     /// How many peers to have now.
     pub fn max(&self) -> usize {
         self.max
+    }
+
+    /// Aims for one more than the last update left: a member that falls behind does not try fewer.
+    pub fn raise(&mut self) {
+        let least = self.previous.map_or(self.max, |(peers, _)| peers + 1);
+        self.max = self.max.max(least).min(self.bounds.1);
     }
 
     /// With `peers` peers the bandwidth was `bandwidth` since the last call.

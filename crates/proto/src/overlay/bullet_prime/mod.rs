@@ -233,7 +233,7 @@ impl BulletPrime {
 
     fn on_connect_failed(&mut self, ctx: &mut Ctx<'_>, peer: PeerId) {
         self.with_tree(ctx, |tree, ctx| tree.handle_connect_failed(ctx, &peer));
-        if self.candidates.on_answer(&peer) {
+        if self.candidates.on_refused(ctx.now, &peer) {
             self.seek_senders(ctx);
         }
     }
@@ -488,6 +488,7 @@ impl BulletPrime {
         let busy = self.download.is_waiting();
         self.tick_at = Some(ctx.now + if busy { TICK_BUSY } else { TICK_QUIET });
         self.candidates.expire(ctx.now);
+        self.download.judge_progress(ctx.holdings.held());
         self.download.rebalance(ctx, &mut self.stats);
         self.close_unused(ctx);
         // Distributes judge; without any, nobody should stay with dead weight.

@@ -99,7 +99,7 @@ impl BulletPrime {
 
     pub(super) fn on_peer_refuse(&mut self, ctx: &mut Ctx<'_>, link: LinkId) {
         if let Some(peer) = self.directory.peer(link) {
-            self.candidates.on_answer(&peer.id);
+            self.candidates.on_refused(ctx.now, &peer.id);
             self.seek_senders(ctx);
         }
     }
@@ -146,6 +146,9 @@ impl BulletPrime {
         let outgoing: f64 = self.upload.receivers().values().map(|r| r.judged.rate(now)).sum();
         if self.done_at.is_none() {
             self.sender_limit.update(self.download.active_count(), incoming);
+            if self.download.is_behind() {
+                self.sender_limit.raise();
+            }
         }
         self.receiver_limit.update(self.upload.receivers().len(), outgoing);
         self.judge_fan_out(ctx);

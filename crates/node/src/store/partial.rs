@@ -1,0 +1,349 @@
+//! A receiver's partial content: `DIR/.NAME.anabranch-ROOT/`, ROOT being the first 16 hexadecimal
+//! digits of the content's identity.
+//!
+//! ```text
+//! lock      held while a process works here
+//! data      a file's bytes; of a directory: manifest (its bytes) and tree/ (its files)
+//! outboard  unit values     pages  hash pages     record  what is on disk of all this
+//! ```
+//! The record is made last and by a rename, so where it is, the rest is.
+
+use super::page_log::{Page, PageLog};
+use super::record::{self, Decoded, Record};
+use super::{OpenError, State, StorageError, Store, WriteError, writer};
+use crate::content::files::{Files, First, allocate};
+use crate::content::layout::Layout;
+use crate::content::outboard::Outboard;
+use crate::content::scan::Progress;
+use crate::content::{GroupInfo, Kind, Scan, ScanError, ScanOptions};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+/// The most bytes of a content's name in the name of its working directory.
+const NAME_LEN_MAX: usize = 200;
+
+/// The working directory of a content, locked.
+#[derive(Debug)]
+pub(super) struct Partial {
+    /// The working directory.
+    pub(super) work: PathBuf,
+    /// The final name.
+    pub(super) dest: PathBuf,
+    /// Whether something different may be replaced.
+    pub(super) overwrite: bool,
+    record: Record,
+    pages: PageLog,
+    /// Whether the disk failed to keep data: then nothing more may be claimed.
+    broken: bool,
+    /// Held until the content is finished or the process ends.
+    _lock: File,
+}
+
+impl Partial {
+    /// Puts blocks and pages on disk, then claims the blocks. What is done is removed from
+    /// `blocks`.
+    pub(super) fn flush(
+        &mut self,
+        store: &Store,
+        layout: &Layout,
+        blocks: &mut Vec<u32>,
+        pages: &[Page],
+    ) -> Result<(), StorageError> {
+        let failed = |error| StorageError::of(&self.dest, error);
+        if self.broken {
+            return Err(failed(io::Error::other("an earlier write was lost, start again")));
+        }
+        if !pages.is_empty() {
+            self.pages.append(pages).map_err(failed)?;
+        }
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = store.sync_blocks(layout, blocks) {
+            // After a failed sync the kernel may call the lost pages clean, and a second sync
+            // would succeed.
+            self.broken = true;
+            return Err(failed(error));
+        }
+        self.record.append(blocks).map_err(failed)?;
+        blocks.clear();
+        Ok(())
+    }
+}
+
+/// Opens a receiver's store: see [`Store::receive`].
+pub(super) fn open(
+    info: GroupInfo,
+    dir: &Path,
+    overwrite: bool,
+    progress: Progress<'_>,
+) -> Result<Store, OpenError> {
+    let dest = dir.join(info.name());
+    let failed = |error| StorageError::of(&dest, error);
+    let work = dir.join(work_name(&info));
+    match find_existing(&info, &dest, progress)? {
+        Existing::Nothing => {}
+        Existing::Same(scan) => {
+            if let Ok(_lock) = lock(&work, &dest, false) {
+                let _ = fs::remove_dir_all(&work);
+            }
+            let store = Store::complete(*scan, info);
+            store.state().finished = Some(dest);
+            return Ok(store);
+        }
+        Existing::Different if overwrite => {}
+        Existing::Different => return Err(OpenError::Exists { path: dest }),
+    }
+    fs::create_dir_all(dir).map_err(failed)?;
+    let lock = lock(&work, &dest, true)?;
+    let opened = match resume(&info, &work).map_err(failed)? {
+        Some(opened) => opened,
+        None => begin(&info, dir, &work)
+            .inspect_err(|_| {
+                // Nothing of use is there yet; the lock goes with it.
+                let _ = fs::remove_dir_all(&work);
+            })
+            .map_err(failed)?,
+    };
+    let partial = Partial {
+        work: work.clone(),
+        dest: dest.clone(),
+        overwrite,
+        record: opened.record,
+        pages: opened.pages.0,
+        broken: false,
+        _lock: lock,
+    };
+    let store = Store {
+        files: Files::partial(opened.first),
+        outboard: Outboard::new(opened.outboard, info.block_size),
+        state: Mutex::new(State::new(&info)),
+        disk: Mutex::new(Some(partial)),
+        path: dest,
+        work,
+        info,
+    };
+    restore(&store, &opened.held, &opened.pages.1)?;
+    Ok(store)
+}
+
+enum Existing {
+    Nothing,
+    Same(Box<Scan>),
+    Different,
+}
+
+/// What has the content's final name.
+fn find_existing(
+    info: &GroupInfo,
+    dest: &Path,
+    progress: Progress<'_>,
+) -> Result<Existing, OpenError> {
+    let metadata = match fs::symlink_metadata(dest) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Existing::Nothing),
+        Err(error) => return Err(StorageError::of(dest, error).into()),
+    };
+    let alike = match info.kind {
+        Kind::File { len, .. } => metadata.is_file() && metadata.len() == len,
+        Kind::Directory { .. } => metadata.is_dir(),
+    };
+    if !alike {
+        return Ok(Existing::Different);
+    }
+    let options = ScanOptions { block_size: Some(info.block_size), state_dir: None };
+    match Scan::run(dest, &options, progress) {
+        Ok(scan) if *scan.root() == info.root => Ok(Existing::Same(Box::new(scan))),
+        Err(ScanError::Cancelled) => Err(OpenError::Cancelled),
+        Ok(_) | Err(_) => Ok(Existing::Different),
+    }
+}
+
+/// The name of a content's working directory.
+fn work_name(info: &GroupInfo) -> OsString {
+    let name = info.name().as_bytes();
+    let root = blake3::Hash::from(info.root).to_hex();
+    let mut work = b".".to_vec();
+    work.extend_from_slice(&name[..name.len().min(NAME_LEN_MAX)]);
+    work.extend_from_slice(b".anabranch-");
+    work.extend_from_slice(&root.as_bytes()[..16]);
+    OsString::from_vec(work)
+}
+
+/// Locks the working directory, which is made when `make` says so.
+fn lock(work: &Path, dest: &Path, make: bool) -> Result<File, OpenError> {
+    let failed = |error| StorageError::of(dest, error);
+    loop {
+        if make {
+            DirBuilder::new().recursive(true).mode(0o700).create(work).map_err(failed)?;
+        }
+        let path = work.join("lock");
+        let file = match options().create(true).open(&path) {
+            // The process that just finished removed the directory.
+            Err(error) if make && error.kind() == io::ErrorKind::NotFound => continue,
+            file => file.map_err(failed)?,
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse { path: dest.into() }),
+            Err(TryLockError::Error(error)) => return Err(failed(error).into()),
+        }
+        let same = |there: fs::Metadata| file.metadata().is_ok_and(|own| own.ino() == there.ino());
+        if !make || fs::metadata(&path).is_ok_and(same) {
+            return Ok(file);
+        }
+    }
+}
+
+/// What is open of a working directory.
+struct Opened {
+    first: First,
+    outboard: Option<File>,
+    record: Record,
+    pages: (PageLog, Vec<Page>),
+    held: Vec<u32>,
+}
+
+/// Takes up what an earlier run left; `None` when there is nothing of use.
+fn resume(info: &GroupInfo, work: &Path) -> io::Result<Option<Opened>> {
+    let (record, first) =
+        (options().open(work.join("record")), options().open(first_path(info, work)));
+    let (Ok(mut record), Ok(first)) = (record, first) else { return Ok(None) };
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut record, &mut bytes)?;
+    let decoded = record::decode(&bytes).filter(|decoded| is_same_content(info, decoded));
+    let Some(decoded) = decoded.filter(|_| is_first_right(info, &first)) else { return Ok(None) };
+    let outboard = options().create(true).open(work.join("outboard"))?;
+    let outboard = Outboard::is_needed(info.block_size).then_some(outboard);
+    let pages = PageLog::open(options().create(true).open(work.join("pages"))?)?;
+    let record = Record::resume(record, &decoded)?;
+    let held = decoded.held.iter().collect();
+    let first = First::File { file: first, len: info.first_tree_len(), mtime: OnceLock::new() };
+    Ok(Some(Opened { first, outboard, record, pages, held }))
+}
+
+/// Whether a record is about these blocks. Another source of the same bytes does not matter.
+fn is_same_content(info: &GroupInfo, decoded: &Decoded) -> bool {
+    let there = &decoded.info;
+    there.root == info.root
+        && there.block_size == info.block_size
+        && there.blocks == info.blocks
+        && there.first_tree_len() == info.first_tree_len()
+        && there.manifest_len() == info.manifest_len()
+}
+
+fn is_first_right(info: &GroupInfo, first: &File) -> bool {
+    first.metadata().is_ok_and(|metadata| metadata.len() == info.first_tree_len())
+}
+
+/// Makes a new partial content in the (locked) working directory.
+fn begin(info: &GroupInfo, dir: &Path, work: &Path) -> io::Result<Opened> {
+    for name in ["record", "data", "manifest", "outboard", "pages"] {
+        remove_if_there(fs::remove_file(work.join(name)))?;
+    }
+    for name in ["tree", "replaced"] {
+        remove_if_there(fs::remove_dir_all(work.join(name)))?;
+    }
+    let file = options().create(true).open(first_path(info, work))?;
+    allocate(&file, info.first_tree_len())?;
+    if let Kind::Directory { total_len, .. } = info.kind {
+        let disk = nix::sys::statvfs::fstatvfs(&file)?;
+        let free = u128::from(disk.blocks_available()) * u128::from(disk.fragment_size());
+        if free < u128::from(total_len) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        DirBuilder::new().mode(0o700).create(work.join("tree"))?;
+    }
+    file.sync_all()?;
+    let outboard = match Outboard::is_needed(info.block_size) {
+        true => Some(options().create(true).open(work.join("outboard"))?),
+        false => None,
+    };
+    let pages = PageLog::open(options().create(true).open(work.join("pages"))?)?;
+    let temporary = work.join("record.tmp");
+    fs::write(&temporary, record::header(info))?;
+    let record = options().open(&temporary)?;
+    record.sync_all()?;
+    fs::rename(&temporary, work.join("record"))?;
+    sync_directory(work)?;
+    sync_directory(dir)?;
+    let decoded = record::decode(&record::header(info)).expect("a header that was just made");
+    let record = Record::resume(record, &decoded)?;
+    let first = First::File { file, len: info.first_tree_len(), mtime: OnceLock::new() };
+    Ok(Opened { first, outboard, record, pages, held: Vec::new() })
+}
+
+/// Brings what was on disk into the store's state.
+fn restore(store: &Store, held: &[u32], pages: &[Page]) -> Result<(), OpenError> {
+    let first_blocks = {
+        let mut state = store.state();
+        accept_all(&mut state, pages, |tree| tree == 0);
+        let first_blocks = state.layout.blocks();
+        let first = held.iter().filter(|&&block| block < first_blocks);
+        first.for_each(|&block| state.restore(block));
+        first_blocks
+    };
+    if store.state().can_lay_out() {
+        match writer::lay_out(store) {
+            Ok(_) => {}
+            Err(WriteError::Storage(error)) => return Err(error.into()),
+            Err(error) => {
+                return Err(OpenError::Damaged {
+                    path: store.work.clone(),
+                    why: error.to_string(),
+                });
+            }
+        }
+    }
+    let mut state = store.state();
+    if state.laid_out {
+        accept_all(&mut state, pages, |tree| tree > 0);
+        let rest = held.iter().filter(|&&block| block >= first_blocks);
+        rest.for_each(|&block| state.restore(block));
+    }
+    Ok(())
+}
+
+/// Pages that are not right are fetched again.
+fn accept_all(state: &mut State, pages: &[Page], is_wanted: fn(u32) -> bool) {
+    for (id, bytes) in pages.iter().filter(|(id, _)| is_wanted(id.tree)) {
+        let _ = state.accept_page(*id, bytes);
+    }
+}
+
+/// The directory that receives a directory's files.
+pub(super) fn open_tree(work: &Path) -> io::Result<OwnedFd> {
+    Ok(File::open(work.join("tree"))?.into())
+}
+
+/// Puts on disk which names a directory has.
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Where tree 0 is in a working directory.
+pub(super) fn first_path(info: &GroupInfo, work: &Path) -> PathBuf {
+    work.join(match info.kind {
+        Kind::File { .. } => "data",
+        Kind::Directory { .. } => "manifest",
+    })
+}
+
+fn remove_if_there(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
