@@ -158,6 +158,7 @@ impl BulletPrime {
         for &link in self.download.senders().keys() {
             ctx.send(link, Message::PeerLeave.encode());
         }
+        self.download = Download::new(self.config.clone(), ctx.holdings.blocks());
         ctx.out.push(Output::Left);
     }
 
