@@ -183,6 +183,7 @@ fn lock(work: &Path, dest: &Path, make: bool) -> Result<File, OpenError> {
         if make {
             DirBuilder::new().recursive(true).mode(0o700).create(work).map_err(failed)?;
         }
+        check_own(work).map_err(failed)?;
         let path = work.join("lock");
         let file = match options().create(true).open(&path) {
             // The process that just finished removed the directory.
@@ -199,6 +200,17 @@ fn lock(work: &Path, dest: &Path, make: bool) -> Result<File, OpenError> {
             return Ok(file);
         }
     }
+}
+
+/// Refuses a working directory that another user laid out, where directories are shared: links in it
+/// could lead anywhere.
+fn check_own(work: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(work)?;
+    if metadata.is_dir() && metadata.uid() == nix::unistd::geteuid().as_raw() {
+        return Ok(());
+    }
+    let what = format!("{} is not this user's directory: remove it", work.display());
+    Err(io::Error::other(what))
 }
 
 /// What is open of a working directory.
