@@ -1,1 +1,28 @@
-//! placeholder
+//! The worlds anabranch's protocols run in. Here: a deterministic simulator, in which the pure
+//! members of [`anabranch_proto::overlay`] run over [`anabranch_proto::link::Session`] in virtual
+//! time, on hosts whose links, clocks and faults are given.
+//!
+//! Same seed, same run: events are ordered by (time, sequence), chance comes from (seed, host
+//! name, purpose), every table is ordered, and the arithmetic is the same in debug and release.
+//!
+//! Where to look:
+//! - [`story`]: a hard case in ten lines, and what came of it;
+//! - [`sweep`]: small scenarios with faults drawn from a seed, checked at every event;
+//! - [`sim`]: the simulator itself, its wires, and what can go wrong;
+//! - [`bounds`]: the least time a distribution can take, to compare with;
+//! - `docs/simulator.md`: scope, limits, parameters, validation.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod bounds;
+pub mod clock;
+mod event;
+pub mod flags;
+mod fluid;
+pub mod meter;
+mod paths;
+pub mod sim;
+pub mod story;
+pub mod sweep;
+pub mod units;

@@ -19,7 +19,7 @@ use thiserror::Error;
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
     /// Blocks are accepted while fewer unsent bytes than this wait in the session and the pipe.
-    /// Default 64 KiB: a few fragments, so the pipe never runs dry between two blocks; raised, a
+    /// Default 32 KiB: two fragments, so the pipe never runs dry between two blocks; raised, a
     /// block waits longer in front of the socket.
     pub low_water: u64,
     /// Bytes of queued messages beyond which the far side is taken for dead. Default 4 MiB.
@@ -35,7 +35,7 @@ pub struct LinkConfig {
 impl Default for LinkConfig {
     fn default() -> LinkConfig {
         LinkConfig {
-            low_water: 64 * 1024,
+            low_water: 32 * 1024,
             control_bytes_max: 4 * 1024 * 1024,
             ping_after: Duration::from_secs(2),
             dead_after: Duration::from_secs(8),
@@ -196,6 +196,12 @@ impl Session {
         self.blocks_unsent += u64::from(len);
         self.blocks.push_back(BlockOut { block, len, header, sent: 0, started: false });
         true
+    }
+
+    /// Asks for one [`Event::Room`] when the session next takes a block; at once when it does now.
+    pub fn want_room(&mut self) {
+        self.refused = true;
+        self.check_room();
     }
 
     /// The driver cannot read the block under way: it is abandoned and the far side told.
@@ -479,9 +485,9 @@ mod tests {
     #[test]
     fn bytes_that_the_pipe_still_holds_count_against_room() {
         let mut a = session();
-        a.set_pipe_unsent(64 * 1024);
+        a.set_pipe_unsent(32 * 1024);
         assert!(!a.try_send_block(0, 1, vec![]));
-        a.set_pipe_unsent(64 * 1024 - 1);
+        a.set_pipe_unsent(32 * 1024 - 1);
         assert_eq!(a.poll_event(), Some(Event::Room));
         assert!(a.try_send_block(0, 1, vec![]));
     }

@@ -14,6 +14,7 @@
 //! Which systems fit, walked through on paper: `docs/architecture.md`.
 
 pub mod bullet_prime;
+pub mod directory;
 pub mod star;
 
 use crate::id::{BlockIndex, Contact, LinkClass, LinkId, PeerId, PeerInfo};
@@ -276,6 +277,8 @@ pub trait Links {
         len: u32,
         header: Vec<u8>,
     ) -> bool;
+    /// Asks for one [`Input::Room`] when the link next takes a block, at once when it does now.
+    fn want_room(&mut self, link: LinkId);
     /// What the link has measured; all unknown for a link that is gone.
     fn measured(&self, link: LinkId) -> Measured;
 }

@@ -89,7 +89,7 @@ impl Bitmap {
                 if word == first {
                     bits &= !0 << (from % 64);
                 }
-                if word == last && to % 64 != 0 {
+                if word == last && !to.is_multiple_of(64) {
                     bits &= !0 >> (64 - to % 64);
                 }
                 bits.count_ones()
@@ -141,7 +141,7 @@ impl Bitmap {
         for (at, &byte) in bytes.iter().enumerate() {
             words[at / 8] |= u64::from(byte) << (at % 8 * 8);
         }
-        if len % 64 != 0 && words.last().is_some_and(|last| last >> (len % 64) != 0) {
+        if !len.is_multiple_of(64) && words.last().is_some_and(|last| last >> (len % 64) != 0) {
             return None;
         }
         let count = words.iter().map(|word| word.count_ones()).sum();

@@ -1,0 +1,48 @@
+//! Who takes part: each knows how to start its source and its receivers, and how to see that a
+//! receiver has everything. Every one of them verifies what it receives and serves it to others.
+
+pub(crate) mod anabranch;
+pub(crate) mod aria2;
+pub(crate) mod libtorrent;
+pub(crate) mod rqbit;
+
+use crate::job::Job;
+use crate::process::Process;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::Command;
+
+/// A program that can do the job.
+pub(crate) trait Contender {
+    /// What it is called.
+    fn name(&self) -> &'static str;
+
+    /// Its version; the error says why it cannot take part.
+    fn version(&self) -> Result<String, String>;
+
+    /// Starts the process that has the file. `dir` is its own.
+    fn start_source(&mut self, job: &Job, dir: &Path) -> io::Result<Process>;
+
+    /// Whether that process serves.
+    fn source_is_ready(&mut self, job: &Job, dir: &Path) -> bool;
+
+    /// Starts receiver number `index`, which writes to `dir/content`.
+    fn start_receiver(&mut self, job: &Job, index: usize, dir: &Path) -> io::Result<Process>;
+
+    /// Whether that receiver has everything, verified.
+    fn has_finished(&mut self, job: &Job, index: usize, dir: &Path) -> bool;
+}
+
+/// A TCP port that nobody uses now.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// The first line that `program` prints about its version.
+fn version_line(program: &Path, argument: &str, install: &str) -> Result<String, String> {
+    let missing = |_| format!("there is no {} ({install})", program.display());
+    let output = Command::new(program).arg(argument).output().map_err(missing)?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+}

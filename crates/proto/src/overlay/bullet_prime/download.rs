@@ -1,0 +1,488 @@
+//! The receiving side: what each sender has, what is asked of whom, and what goes elsewhere when a
+//! sender is lost or slow (Bullet §4.3.3).
+//!
+//! A missing block is in one of two states: free, or asked for at exactly one sender (its
+//! *holder*). A second request for the same block exists only when it is counted: in the endgame,
+//! or because its holder stopped delivering. Slow holders are asked to cancel first; a block they
+//! withdraw costs nothing.
+
+use super::Config;
+use super::messages::{BLOCKS_MAX, Header, Message};
+use super::order::{Offer, choose};
+use super::outstanding::{Outstanding, Sample};
+use crate::id::{BlockIndex, LinkId};
+use crate::link::estimate::{ServiceRate, WindowRate};
+use crate::overlay::{Ctx, Stats};
+use crate::summary::Bitmap;
+use crate::time::{Duration, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A sender that delivers nothing for this long while it owes something is passed by.
+const HUNG_AFTER: Duration = Duration::from_secs(4);
+/// A block is fetched elsewhere when that is expected to take less than this share of the time
+/// its holder still needs.
+const STEAL_SHARE: f64 = 0.5;
+/// And when it gains at least this.
+const STEAL_GAIN: Duration = Duration::from_millis(200);
+
+/// Most requests beyond the controller's number.
+const CATCH_UP_MAX: usize = 1;
+
+#[derive(Debug)]
+struct Ask {
+    block: BlockIndex,
+    at: Time,
+    cancelled_at: Option<Time>,
+}
+
+/// A peer this member receives from.
+#[derive(Debug)]
+pub(super) struct Sender {
+    available: Bitmap,
+    /// In the order asked; senders serve in this order.
+    asks: VecDeque<Ask>,
+    outstanding: Outstanding,
+    /// Whether more than the limit could have been asked for at the last request.
+    limited: bool,
+    /// Whether the sender knows that news are wanted.
+    more_asked: bool,
+    service: ServiceRate,
+    last_block_at: Time,
+    /// The peering has ended; what is on its way still comes.
+    retired: bool,
+    /// Bytes since the peers were last judged.
+    pub(super) judged: WindowRate,
+    pub(super) since: Time,
+}
+
+/// The receiving side of a member.
+#[derive(Debug)]
+pub(super) struct Download {
+    config: Config,
+    senders: BTreeMap<LinkId, Sender>,
+    /// How many senders have each block.
+    rarity: Vec<u16>,
+    /// When each block became known, as a running number; 0: not yet.
+    encountered: Vec<u32>,
+    encounters: u32,
+    requested: Bitmap,
+    holders: BTreeMap<BlockIndex, LinkId>,
+    /// Blocks asked for a second time: their other holders.
+    doubled: BTreeMap<BlockIndex, LinkId>,
+    /// Requests beyond the controller's number, for a member that has fallen behind.
+    catch_up: usize,
+}
+
+impl Download {
+    pub(super) fn new(config: Config, blocks: u32) -> Download {
+        Download {
+            config,
+            senders: BTreeMap::new(),
+            rarity: vec![0; blocks as usize],
+            encountered: vec![0; blocks as usize],
+            encounters: 0,
+            requested: Bitmap::new(blocks),
+            holders: BTreeMap::new(),
+            doubled: BTreeMap::new(),
+            catch_up: 0,
+        }
+    }
+
+    // ---- senders ----
+
+    pub(super) fn add_sender(&mut self, now: Time, link: LinkId, available: Bitmap) {
+        self.remove_sender(link);
+        available.iter().for_each(|block| self.count_available(block));
+        let config = &self.config;
+        let outstanding = Outstanding::new(
+            config.outstanding_initial,
+            config.outstanding_max,
+            config.outstanding_adapt,
+        );
+        let sender = Sender {
+            available,
+            asks: VecDeque::new(),
+            outstanding,
+            limited: false,
+            more_asked: false,
+            service: ServiceRate::default(),
+            last_block_at: now,
+            retired: false,
+            judged: WindowRate::new(now),
+            since: now,
+        };
+        self.senders.insert(link, sender);
+    }
+
+    /// A peering has ended in good order: nothing more is asked of the sender, and it is forgotten
+    /// once all it owes has come or been given back.
+    pub(super) fn retire_sender(&mut self, link: LinkId) {
+        if let Some(sender) = self.senders.get_mut(&link) {
+            sender.retired = true;
+            self.forget_if_settled(link);
+        }
+    }
+
+    fn forget_if_settled(&mut self, link: LinkId) {
+        if self.senders.get(&link).is_some_and(|sender| sender.retired && sender.asks.is_empty()) {
+            self.remove_sender(link);
+        }
+    }
+
+    /// A sender is gone; what it owed is free again. Gives how many blocks that were.
+    pub(super) fn remove_sender(&mut self, link: LinkId) -> usize {
+        let Some(sender) = self.senders.remove(&link) else { return 0 };
+        for block in sender.available.iter() {
+            self.rarity[block as usize] -= 1;
+        }
+        sender.asks.iter().for_each(|ask| self.free(ask.block, link));
+        sender.asks.len()
+    }
+
+    pub(super) fn senders(&self) -> &BTreeMap<LinkId, Sender> {
+        &self.senders
+    }
+
+    pub(super) fn senders_mut(&mut self) -> &mut BTreeMap<LinkId, Sender> {
+        &mut self.senders
+    }
+
+    /// Senders whose peering has not ended.
+    pub(super) fn active(&self) -> impl Iterator<Item = (&LinkId, &Sender)> {
+        self.senders.iter().filter(|(_, sender)| !sender.retired)
+    }
+
+    pub(super) fn active_count(&self) -> usize {
+        self.active().count()
+    }
+
+    pub(super) fn is_active(&self, link: LinkId) -> bool {
+        self.senders.get(&link).is_some_and(|sender| !sender.retired)
+    }
+
+    pub(super) fn is_sender(&self, link: LinkId) -> bool {
+        self.senders.contains_key(&link)
+    }
+
+    /// Whether the sender has the block, as far as it said.
+    pub(super) fn is_available(&self, link: LinkId, block: BlockIndex) -> bool {
+        self.senders.get(&link).is_some_and(|sender| sender.available.contains(block))
+    }
+
+    /// How many blocks that are not held this sender has.
+    pub(super) fn useful(&self, link: LinkId, held: &Bitmap) -> u32 {
+        self.senders.get(&link).map_or(0, |sender| sender.available.count_without(held))
+    }
+
+    fn count_available(&mut self, block: BlockIndex) {
+        self.rarity[block as usize] += 1;
+        if self.encountered[block as usize] == 0 {
+            self.encounters += 1;
+            self.encountered[block as usize] = self.encounters;
+        }
+    }
+
+    /// A sender has these blocks too.
+    pub(super) fn on_diff(&mut self, link: LinkId, blocks: &[BlockIndex]) {
+        let Some(sender) = self.senders.get_mut(&link) else { return };
+        sender.more_asked = false;
+        let new: Vec<BlockIndex> =
+            blocks.iter().copied().filter(|&block| sender.available.insert(block)).collect();
+        new.into_iter().for_each(|block| self.count_available(block));
+    }
+
+    // ---- requests ----
+
+    /// Asks every sender for as much as it may owe.
+    pub(super) fn fill_all(&mut self, ctx: &mut Ctx<'_>, stats: &mut Stats) {
+        let mut links: Vec<LinkId> = self.senders.keys().copied().collect();
+        crate::random::shuffle(ctx.rng, &mut links);
+        links.into_iter().for_each(|link| self.fill(ctx, stats, link));
+    }
+
+    /// The same, `last` after all others: it gave blocks back.
+    pub(super) fn fill_all_but(&mut self, ctx: &mut Ctx<'_>, stats: &mut Stats, last: LinkId) {
+        let links: Vec<LinkId> =
+            self.senders.keys().copied().filter(|link| *link != last).collect();
+        links.into_iter().chain([last]).for_each(|link| self.fill(ctx, stats, link));
+    }
+
+    /// Asks one sender for as much as it may owe.
+    pub(super) fn fill(&mut self, ctx: &mut Ctx<'_>, stats: &mut Stats, link: LinkId) {
+        let Some(sender) = self.senders.get_mut(&link) else { return };
+        let limit = sender.outstanding.limit() + self.catch_up;
+        let room = limit.saturating_sub(sender.asks.len());
+        if room == 0 || sender.retired {
+            return;
+        }
+        let (held, verifiable) = (ctx.holdings.held(), ctx.holdings.verifiable());
+        let taken = [held, &self.requested];
+        let mut free = 0;
+        let offers = sender.available.iter_without(&taken).filter(|&b| verifiable.contains(b)).map(
+            |block| {
+                free += 1;
+                let at = block as usize;
+                Offer { block, rarity: self.rarity[at], encountered: self.encountered[at] }
+            },
+        );
+        let blocks = choose(self.config.order, offers, room.min(BLOCKS_MAX), ctx.rng);
+        sender.limited = free > blocks.len();
+        let more = free <= blocks.len() + sender.outstanding.limit();
+        self.request(ctx, stats, link, blocks, more);
+    }
+
+    fn request(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        stats: &mut Stats,
+        link: LinkId,
+        blocks: Vec<BlockIndex>,
+        more: bool,
+    ) {
+        let Some(sender) = self.senders.get_mut(&link) else { return };
+        if blocks.is_empty() && (!more || sender.more_asked) {
+            return;
+        }
+        sender.more_asked |= more;
+        for &block in &blocks {
+            sender.outstanding.on_request(block);
+            sender.asks.push_back(Ask { block, at: ctx.now, cancelled_at: None });
+            self.requested.insert(block);
+            if let Some(first) = self.holders.insert(block, link) {
+                self.doubled.insert(block, first);
+            }
+        }
+        stats.requests += blocks.len() as u64;
+        ctx.send(link, Message::Request { blocks, more }.encode());
+    }
+
+    /// A block is no longer owed by `link`; it is free when nobody else owes it.
+    fn free(&mut self, block: BlockIndex, link: LinkId) {
+        if self.doubled.get(&block) == Some(&link) {
+            self.doubled.remove(&block);
+        } else if self.holders.get(&block) == Some(&link) {
+            match self.doubled.remove(&block) {
+                Some(other) => {
+                    self.holders.insert(block, other);
+                }
+                None => {
+                    self.holders.remove(&block);
+                    self.requested.remove(block);
+                }
+            }
+        }
+    }
+
+    /// A sender will not deliver a block it owes: withdrawn on request, refused or corrupt.
+    /// Returns whether it owed it.
+    pub(super) fn on_withdrawn(&mut self, link: LinkId, block: BlockIndex, lacks: bool) -> bool {
+        let Some(sender) = self.senders.get_mut(&link) else { return false };
+        if lacks && sender.available.remove(block) {
+            self.rarity[block as usize] -= 1;
+        }
+        let before = sender.asks.len();
+        sender.asks.retain(|ask| ask.block != block);
+        sender.outstanding.on_lost(block);
+        let owed = sender.asks.len() < before;
+        self.free(block, link);
+        self.forget_if_settled(link);
+        owed
+    }
+
+    /// A block came from `link` (asked of it or of another, or pushed) and is held now.
+    pub(super) fn on_block(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        link: LinkId,
+        block: BlockIndex,
+        header: Header,
+    ) {
+        let len = u64::from(ctx.holdings.block_len(block));
+        if let Some(sender) = self.senders.get_mut(&link) {
+            sender.judged.add(len);
+            let asked = sender.asks.iter().position(|ask| ask.block == block);
+            if let Some(ask) = asked.and_then(|at| sender.asks.remove(at)) {
+                let busy_from = sender.last_block_at.max(ask.at);
+                sender.service.sample(len, ctx.now.since(busy_from));
+                sender.last_block_at = ctx.now;
+                let sample = Sample {
+                    in_front: header.in_front.unwrap_or(1),
+                    wasted: header.wasted_us as f64 / 1e6,
+                    bandwidth: sender.service.rate().unwrap_or(0.0),
+                    block_len: f64::from(ctx.holdings.block_len_typical()),
+                    requested: sender.asks.len() as u32,
+                    limited: sender.limited,
+                };
+                sender.outstanding.on_block(block, &sample);
+            }
+        }
+        self.free(block, link);
+        self.cancel_elsewhere(ctx, block);
+        self.forget_if_settled(link);
+    }
+
+    /// Whoever still owes a block that came is told so.
+    fn cancel_elsewhere(&mut self, ctx: &mut Ctx<'_>, block: BlockIndex) {
+        for link in [self.holders.remove(&block), self.doubled.remove(&block)].into_iter().flatten()
+        {
+            if let Some(sender) = self.senders.get_mut(&link) {
+                sender.asks.retain(|ask| ask.block != block);
+                sender.outstanding.on_lost(block);
+            }
+            ctx.send(link, Message::Cancel { block }.encode());
+        }
+        self.requested.remove(block);
+    }
+
+    // ---- slow senders and the endgame ----
+
+    /// Whether this member holds clearly less than its senders.
+    pub(super) fn is_behind(&self) -> bool {
+        self.catch_up > 0
+    }
+
+    /// Notices whether this member holds clearly less than its senders do. Where uplinks are
+    /// shared, senders serve all receivers alike, so one with few senders would stay behind; it may
+    /// ask each of them for one block more per round of requests to all of them that it lags.
+    pub(super) fn judge_progress(&mut self, held: &Bitmap) {
+        let mut counts: Vec<u32> = self.active().map(|(_, s)| s.available.count()).collect();
+        counts.sort_unstable();
+        let median = counts.get(counts.len() / 2).copied().unwrap_or(0);
+        let behind = median.saturating_sub(held.count()) as usize;
+        let rounds = behind / counts.len().max(1);
+        self.catch_up = if self.config.catch_up { rounds.min(CATCH_UP_MAX) } else { 0 };
+    }
+
+    /// Moves blocks from senders that will be long to senders that have nothing left to do.
+    pub(super) fn rebalance(&mut self, ctx: &mut Ctx<'_>, stats: &mut Stats) {
+        let idle: Vec<LinkId> = self
+            .senders
+            .iter()
+            .filter(|(_, s)| !s.retired && s.asks.len() < s.outstanding.limit())
+            .map(|(link, _)| *link)
+            .collect();
+        let block_len = f64::from(ctx.holdings.block_len_typical());
+        let mut moves = Vec::new();
+        for thief in idle {
+            if let Some((block, holder)) = self.worth_moving(ctx, thief, block_len) {
+                moves.push((thief, block, holder));
+            }
+        }
+        for (thief, block, holder) in moves {
+            self.move_block(ctx, stats, thief, block, holder);
+        }
+    }
+
+    /// The block that gains most when `thief` fetches it instead of its holder.
+    fn worth_moving(
+        &self,
+        ctx: &Ctx<'_>,
+        thief: LinkId,
+        block_len: f64,
+    ) -> Option<(BlockIndex, LinkId)> {
+        let sender = self.senders.get(&thief)?;
+        let rtt = ctx.links.measured(thief).rtt.map_or(0.1, |rtt| rtt.as_secs_f64());
+        let rate = sender.service.rate().or_else(|| self.mean_rate())?;
+        let there = (sender.asks.len() + 1) as f64 * block_len / rate + rtt;
+        let gain = |(block, holder): (&BlockIndex, &LinkId)| {
+            if *holder == thief
+                || !sender.available.contains(*block)
+                || self.doubled.contains_key(block)
+            {
+                return None;
+            }
+            let here = self.expected_wait(ctx.now, *holder, *block, block_len)?;
+            let worth = there < here * STEAL_SHARE && here - there > STEAL_GAIN.as_secs_f64();
+            worth.then_some((here - there, *block, *holder))
+        };
+        let best = self.holders.iter().filter_map(gain).max_by(|a, b| a.0.total_cmp(&b.0));
+        best.map(|(_, block, holder)| (block, holder))
+    }
+
+    fn mean_rate(&self) -> Option<f64> {
+        let rates: Vec<f64> = self.senders.values().filter_map(|s| s.service.rate()).collect();
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    }
+
+    /// Seconds until `holder` is expected to have delivered `block`; the longer it has been silent,
+    /// the longer it is expected to stay so.
+    fn expected_wait(&self, now: Time, holder: LinkId, block: BlockIndex, len: f64) -> Option<f64> {
+        let sender = self.senders.get(&holder)?;
+        let position = sender.asks.iter().position(|ask| ask.block == block)?;
+        let quiet = now.since(sender.last_block_at.max(sender.asks.front()?.at)).as_secs_f64();
+        let rate = sender.service.rate().or_else(|| self.mean_rate())?;
+        let each = len / rate;
+        let current = if quiet > 2.0 * each { quiet } else { (each - quiet).max(0.0) };
+        Some(current + position as f64 * each)
+    }
+
+    fn move_block(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        stats: &mut Stats,
+        thief: LinkId,
+        block: BlockIndex,
+        holder: LinkId,
+    ) {
+        let Some(sender) = self.senders.get_mut(&holder) else { return };
+        let Some(ask) = sender.asks.iter_mut().find(|ask| ask.block == block) else { return };
+        match ask.cancelled_at {
+            None => {
+                // The holder gives it back when it has not begun; then anyone may fetch it.
+                ask.cancelled_at = Some(ctx.now);
+                ctx.send(holder, Message::Cancel { block }.encode());
+            }
+            Some(at) => {
+                let quiet = ctx.now.since(sender.last_block_at.max(ask.at));
+                let hung = quiet > HUNG_AFTER;
+                if hung || ctx.now.since(at) > HUNG_AFTER {
+                    let counter = if hung {
+                        &mut stats.rerequests_slow
+                    } else {
+                        &mut stats.rerequests_endgame
+                    };
+                    *counter += 1;
+                    self.request(ctx, stats, thief, vec![block], false);
+                }
+            }
+        }
+    }
+
+    /// Whether anything is owed.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.holders.is_empty()
+    }
+
+    /// Whether every block that is still missing has been asked for.
+    pub(super) fn is_endgame(&self, held: &Bitmap) -> bool {
+        held.count() + self.requested.count() >= held.len()
+    }
+
+    pub(super) fn check_invariants(&self, held: &Bitmap) -> Result<(), String> {
+        let mut owed: BTreeMap<BlockIndex, u32> = BTreeMap::new();
+        for (link, sender) in &self.senders {
+            if sender.asks.len() > self.config.outstanding_max as usize + CATCH_UP_MAX {
+                return Err(format!("{} requests outstanding at {link:?}", sender.asks.len()));
+            }
+            sender.asks.iter().for_each(|ask| *owed.entry(ask.block).or_default() += 1);
+        }
+        for (block, times) in &owed {
+            let allowed = 1 + u32::from(self.doubled.contains_key(block));
+            if *times > allowed || !self.requested.contains(*block) {
+                return Err(format!("block {block} is asked for {times} times, {allowed} known"));
+            }
+            if held.contains(*block) {
+                return Err(format!("block {block} is held and still asked for"));
+            }
+        }
+        if self.requested.count() as usize != self.holders.len() || owed.len() != self.holders.len()
+        {
+            return Err("requested blocks and their holders differ".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "download_tests.rs"]
+mod tests;

@@ -1,0 +1,159 @@
+//! Runs one distribution in the simulator and prints it as a table, each figure beside its bound.
+//!
+//! `cargo run -p anabranch-world --release --bin simulate -- --nodes 100 --rate-mbit 6`
+
+use anabranch_proto::overlay::System;
+use anabranch_proto::time::{Duration, Time};
+use anabranch_world::bounds;
+use anabranch_world::flags::{Flags, wall_clock};
+use anabranch_world::sim::{Completion, Quantum, Sim};
+use anabranch_world::story::Story;
+use anabranch_world::units::Rate;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: simulate [--nodes N] [--size BYTES] [--block BYTES] [--rate-mbit R]
+    [--rtt-ms T] [--seed S] [--system bullet-prime|star] [--quantum-us Q (0: exact)]
+    [--limit-s VIRTUAL_SECONDS] [--slow PERCENT (the last receiver's rate)] [--check]";
+
+struct Options {
+    nodes: usize,
+    size: u64,
+    block: u64,
+    rate: Rate,
+    rtt: Duration,
+    seed: u64,
+    system: System,
+    quantum: Quantum,
+    limit: Duration,
+    slow: Option<u64>,
+    check: bool,
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(what) => {
+            eprintln!("{what}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let started = wall_clock();
+    let mut sim = story(&options).build();
+    let outcome = sim.run(Time::ZERO + options.limit, Sim::is_complete);
+    report(&options, &sim, started.elapsed());
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("{}", sim.unfinished());
+            ExitCode::FAILURE
+        }
+        Err(what) => {
+            eprintln!("{what}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn options() -> Result<Options, String> {
+    let mut flags = Flags::from_env()?;
+    let quantum = match flags.take("quantum-us")? {
+        None => Quantum::Adaptive,
+        Some(0) => Quantum::Exact,
+        Some(us) => Quantum::Every(Duration::from_micros(us)),
+    };
+    let rate_mbit: f64 = flags.take("rate-mbit")?.unwrap_or(6.0);
+    let rtt_ms: f64 = flags.take("rtt-ms")?.unwrap_or(50.0);
+    let options = Options {
+        nodes: flags.take("nodes")?.unwrap_or(100),
+        size: flags.take("size")?.unwrap_or(100_000_000),
+        block: flags.take("block")?.unwrap_or(64 * 1024),
+        rate: Rate::bits_per_sec((rate_mbit * 1e6) as u64),
+        rtt: Duration::from_secs_f64((rtt_ms / 1e3).max(0.0)),
+        seed: flags.take("seed")?.unwrap_or(1),
+        system: flags.take("system")?.unwrap_or_default(),
+        quantum,
+        limit: Duration::from_secs(flags.take("limit-s")?.unwrap_or(100_000)),
+        slow: flags.take("slow")?,
+        check: flags.take_switch("check"),
+    };
+    flags.finish()?;
+    if options.nodes < 2 || options.block == 0 || options.size == 0 {
+        return Err("there must be at least two nodes and one byte".into());
+    }
+    Ok(options)
+}
+
+fn story(options: &Options) -> Story {
+    let (quantum, check) = (options.quantum, options.check);
+    let story = Story::new(options.seed, options.system)
+        .file(options.size, options.block)
+        .hosts(options.nodes)
+        .up(options.rate)
+        .down(options.rate)
+        .delay(options.rtt / 2)
+        .configure(|config| (config.quantum, config.check) = (quantum, check));
+    match options.slow {
+        None => story,
+        Some(percent) => {
+            let rate = options.rate.percent(percent);
+            story.rates(&format!("r{}", options.nodes - 1), rate, rate)
+        }
+    }
+}
+
+fn report(options: &Options, sim: &Sim, wall: Duration) {
+    let specs: Vec<_> = sim.hosts().map(|host| sim.spec(host)).collect();
+    let receivers: Vec<_> = specs[1..].iter().map(|spec| (spec.up, spec.down)).collect();
+    let bound = bounds::kumar_ross(options.size, options.rate, &receivers);
+    let blocks = options.size.div_ceil(options.block) as u32;
+    let whole_blocks =
+        bounds::mundinger(options.size, blocks, options.rate, receivers.len() as u32);
+    let done = sim.completions();
+    let at = |share: f64| quantile(done, receivers.len(), share);
+    let row = |name: &str, value: String| println!("{name:<34} {value}");
+    println!("{:?}, {} nodes, seed {}", options.system, options.nodes, options.seed);
+    row("bound (Kumar-Ross)", format!("{bound:.3} s"));
+    row("bound (Mundinger, whole blocks)", format!("{whole_blocks:.3} s"));
+    for (name, share) in [("median", 0.5), ("90th percentile", 0.9), ("last", 1.0)] {
+        let value = at(share).map_or("not reached".into(), |done| {
+            let secs = done.at.as_secs_f64();
+            format!("{secs:.3} s   {:.4} of the bound", secs / bound)
+        });
+        row(&format!("completion, {name}"), value);
+    }
+    let source = at(0.9).map_or("not reached".into(), |done| {
+        format!("{:.4} F", done.source_out as f64 / options.size as f64)
+    });
+    row("source sent until 90% were done", source);
+    report_traffic(sim, &row);
+    row("wall time", format!("{:.2} s", wall.as_secs_f64()));
+    let rate = sim.events() as f64 / wall.as_secs_f64().max(1e-9);
+    row("events", format!("{} ({:.2} million/s)", sim.events(), rate / 1e6));
+    row("trace", format!("{:?}", sim.trace_hash()));
+}
+
+fn report_traffic(sim: &Sim, row: &impl Fn(&str, String)) {
+    let mut all = anabranch_world::meter::Traffic::default();
+    let (mut depth, mut repeated, mut requests) = (0, 0, 0);
+    for host in sim.hosts() {
+        all = all.plus(sim.meter(host).total);
+        let stats = sim.stats(host);
+        depth = depth.max(stats.depth_now);
+        requests += stats.requests;
+        repeated += stats.rerequests_lost
+            + stats.rerequests_slow
+            + stats.rerequests_bad
+            + stats.rerequests_endgame;
+    }
+    let percent =
+        |part: u64, whole: u64| format!("{:.3}%", part as f64 * 100.0 / whole.max(1) as f64);
+    row("duplicates of payload", percent(all.duplicate_in, all.payload_in));
+    row("control of frame bytes", percent(all.control_out, all.control_out + all.payload_out));
+    row("requests", format!("{requests}, of which again {repeated}"));
+    row("depth of the tree", depth.to_string());
+}
+
+fn quantile(done: &[Completion], receivers: usize, share: f64) -> Option<&Completion> {
+    let rank = (receivers as f64 * share).ceil().max(1.0) as usize;
+    done.get(rank - 1)
+}

@@ -1,0 +1,148 @@
+//! The event queue, ordered by (time, sequence), and the hash that names a run.
+
+use anabranch_proto::time::Time;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// What can be due. Ends and flows share numbers: `2 · link + side`, the flow being the one that
+/// leaves that end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Event {
+    /// The parcel in service on `flow` is sent, unless `turn` is over.
+    Served { flow: u32, turn: u32 },
+    /// The next `frames` frames of `flow` arrive.
+    Deliver { flow: u32, frames: u32 },
+    /// The fluid wire's rates are made anew.
+    Boundary,
+    /// The session at `end` may have something to do.
+    SessionDue { end: u32 },
+    /// The member of `host` may have something to do.
+    MemberDue { host: u32 },
+    /// The hello that completes the set-up arrives at `end`.
+    Hello { end: u32 },
+    /// Dial number `dial` is over without success.
+    DialFailed { dial: u32 },
+    /// The pipe breaks as `end` sees it.
+    Break { end: u32 },
+    /// Entry `index` of the script is due.
+    Script { index: u32 },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Due {
+    time: Time,
+    sequence: u64,
+    event: Event,
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Due) -> Ordering {
+        // The heap gives its greatest: the earliest must be greatest.
+        (other.time, other.sequence).cmp(&(self.time, self.sequence))
+    }
+}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Due) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Events by time, then in the order in which they were added.
+#[derive(Default, Debug)]
+pub(crate) struct Queue {
+    heap: BinaryHeap<Due>,
+    sequence: u64,
+}
+
+impl Queue {
+    pub(crate) fn push(&mut self, time: Time, event: Event) {
+        self.sequence += 1;
+        self.heap.push(Due { time, sequence: self.sequence, event });
+    }
+
+    pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Time, Event)> {
+        if self.heap.peek()?.time > limit {
+            return None;
+        }
+        self.heap.pop().map(|due| (due.time, due.event))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+}
+
+/// A running 64-bit hash over everything that happens: two runs with the same hash did the same.
+/// Not for hostile input.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TraceHash(u64);
+
+impl TraceHash {
+    pub(crate) fn new(seed: u64) -> TraceHash {
+        let mut hash = TraceHash(0x243f_6a88_85a3_08d3);
+        hash.add(seed);
+        hash
+    }
+
+    /// Takes in a number: multiply by an odd constant, fold the high half down.
+    pub(crate) fn add(&mut self, word: u64) {
+        let mixed = u128::from(self.0 ^ word) * u128::from(0x9e37_79b9_7f4a_7c15_u64 | 1);
+        self.0 = (mixed as u64) ^ ((mixed >> 64) as u64).rotate_left(17) ^ 0x1319_8a2e_0370_7344;
+    }
+
+    /// Takes in bytes and their number.
+    pub(crate) fn add_bytes(&mut self, bytes: &[u8]) {
+        self.add(bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(word));
+        }
+    }
+
+    /// The hash so far.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl std::fmt::Debug for TraceHash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_and_within_a_time_in_the_order_they_were_added() {
+        let mut queue = Queue::default();
+        for (time, index) in [(5, 0), (1, 1), (5, 2), (1, 3), (0, 4)] {
+            queue.push(Time(time), Event::Script { index });
+        }
+        let order: Vec<u32> = std::iter::from_fn(|| queue.pop_until(Time(5)))
+            .map(|(_, event)| match event {
+                Event::Script { index } => index,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(order, [4, 1, 3, 0, 2]);
+    }
+
+    #[test]
+    fn the_trace_hash_tells_order_and_length_apart() {
+        let of = |parts: &[&[u8]]| {
+            let mut hash = TraceHash::new(1);
+            parts.iter().for_each(|part| hash.add_bytes(part));
+            hash
+        };
+        assert_eq!(of(&[b"ab", b"c"]), of(&[b"ab", b"c"]));
+        assert_ne!(of(&[b"ab", b"c"]), of(&[b"a", b"bc"]));
+        assert_ne!(of(&[b"ab", b"c"]), of(&[b"c", b"ab"]));
+        assert_ne!(of(&[b"a"]), of(&[b"a\0"]));
+        assert_ne!(TraceHash::new(1), TraceHash::new(2));
+    }
+}

@@ -1,0 +1,504 @@
+//! One host: a member, a store that is only its holdings, a clock, and an inbox.
+
+use super::wire::End;
+use super::{Completion, Sim};
+use crate::clock::Clock;
+use crate::event::Event;
+use crate::meter::Meter;
+use crate::units::Rate;
+use anabranch_proto::id::{BlockIndex, Contact, LinkId, PeerId, PeerInfo};
+use anabranch_proto::link::frame::Channel;
+use anabranch_proto::overlay::{
+    Ctx, FailReason, Holdings, Input, Links, Measured, Output, Overlay, Setup, Stats,
+};
+use anabranch_proto::random::{Rng, stream};
+use anabranch_proto::time::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A host's number, in the order in which hosts were added.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostId(pub u32);
+
+/// What a host is made with.
+#[derive(Clone, Debug)]
+pub struct HostSpec {
+    /// Its name: its identity and its randomness come from it.
+    pub name: String,
+    /// What it can send.
+    pub up: Rate,
+    /// What it can receive.
+    pub down: Rate,
+    /// Its clock.
+    pub clock: Clock,
+    /// Whether it accepts connections.
+    pub reachable: bool,
+    /// Whether the blocks it sends are wrong.
+    pub corrupt: bool,
+    /// Whether it made the content: true for exactly one host, the first.
+    pub is_source: bool,
+    /// When it starts.
+    pub start: Time,
+    /// Who prints the ticket it starts with; `None`: the source did, before the run.
+    pub ticket_of: Option<HostId>,
+}
+
+impl HostSpec {
+    /// A reachable, honest receiver with a perfect clock that starts at once.
+    pub fn receiver(name: impl Into<String>, up: Rate, down: Rate) -> HostSpec {
+        HostSpec {
+            name: name.into(),
+            up,
+            down,
+            clock: Clock::default(),
+            reachable: true,
+            corrupt: false,
+            is_source: false,
+            start: Time::ZERO,
+            ticket_of: None,
+        }
+    }
+
+    /// The source.
+    pub fn source(name: impl Into<String>, up: Rate, down: Rate) -> HostSpec {
+        HostSpec { is_source: true, ..HostSpec::receiver(name, up, down) }
+    }
+}
+
+/// Where a host's program stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Life {
+    /// It has not started yet.
+    Absent,
+    /// It runs.
+    Up,
+    /// It ended without a word, or was killed.
+    Crashed,
+    /// It left in good order.
+    Left,
+    /// Its member gave up.
+    Failed(FailReason),
+}
+
+/// What waits for a host's member.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    Input(Input),
+    /// A block has come whole: it is held (or found corrupt) when its turn comes.
+    Block {
+        end: u32,
+        block: BlockIndex,
+        header: Vec<u8>,
+        is_corrupt: bool,
+    },
+}
+
+pub(super) struct Host {
+    pub(super) spec: HostSpec,
+    pub(super) info: PeerInfo,
+    pub(super) life: Life,
+    /// Starts that the script still has for it.
+    pub(super) starts_waiting: u32,
+    /// Counts starts: what was under way for an earlier one is void.
+    pub(super) incarnation: u32,
+    /// Whether a dial meets silence (the machine is gone) rather than a refusal.
+    pub(super) is_silent: bool,
+    pub(super) member: Option<Box<dyn Overlay + Send>>,
+    pub(super) holdings: Holdings,
+    rng: Rng,
+    inbox: VecDeque<Arrival>,
+    is_ready: bool,
+    due: Time,
+    deadline_last: Option<Time>,
+    pub(super) is_done: bool,
+    pub(super) is_leaving: bool,
+    /// The end of the link to each peer.
+    pub(super) peers: BTreeMap<u32, u32>,
+    /// Peers that were dialled in vain, until it is known.
+    pub(super) vain: BTreeSet<u32>,
+    /// Ends elsewhere whose links this host forgot in a crash.
+    pub(super) forgotten: Vec<u32>,
+    /// Blocks this incarnation lacked when it started.
+    lacked: u64,
+    pub(super) contacts_last: Vec<PeerInfo>,
+    pub(super) stats_last: Stats,
+    pub(super) meter: Meter,
+}
+
+impl Host {
+    /// Whether it had everything when it started.
+    pub(super) fn started_complete(&self) -> bool {
+        self.life == Life::Up && self.lacked == 0
+    }
+}
+
+impl Sim {
+    /// Adds a host; the first must be the source. It starts when its specification says.
+    pub fn add_host(&mut self, spec: HostSpec) -> HostId {
+        let id = HostId(self.hosts.len() as u32);
+        debug_assert_eq!(spec.is_source, id.0 == 0, "the source is the first host");
+        let mut holdings = Holdings::uniform(self.config.block_len, self.config.content_len);
+        if spec.is_source {
+            (0..holdings.blocks()).for_each(|block| {
+                holdings.hold(block);
+            });
+        }
+        let addresses = id.0.to_le_bytes().to_vec();
+        let contact = Contact { addresses, reachable: spec.reachable };
+        let info = PeerInfo { id: PeerId::of_name(&spec.name), contact };
+        self.fluid.add_host(spec.up.as_f64(), spec.down.as_f64());
+        self.names.insert(spec.name.clone(), id);
+        let first_start = match spec.ticket_of {
+            None => super::Fault::Start(id),
+            Some(via) => super::Fault::StartWithTicketOf(id, via),
+        };
+        let (start, config, rng) =
+            (spec.start, &self.config, stream(self.config.seed, &spec.name, "member"));
+        self.hosts.push(Host {
+            spec,
+            info,
+            life: Life::Absent,
+            starts_waiting: 0,
+            incarnation: 0,
+            is_silent: false,
+            member: None,
+            holdings,
+            rng,
+            inbox: VecDeque::new(),
+            is_ready: false,
+            due: Time::FAR,
+            deadline_last: None,
+            is_done: false,
+            is_leaving: false,
+            peers: BTreeMap::new(),
+            vain: BTreeSet::new(),
+            forgotten: Vec::new(),
+            lacked: 0,
+            contacts_last: Vec::new(),
+            stats_last: Stats::default(),
+            meter: Meter::new(config.interval),
+        });
+        self.schedule(start, first_start);
+        id
+    }
+
+    /// Marks blocks as held before the run: a receiver that resumes.
+    pub fn hold(&mut self, host: HostId, blocks: impl IntoIterator<Item = BlockIndex>) {
+        for block in blocks {
+            self.hosts[host.0 as usize].holdings.hold(block);
+        }
+    }
+
+    /// Who a host is and how others reach it.
+    pub fn info(&self, host: HostId) -> &PeerInfo {
+        &self.at(host).info
+    }
+
+    /// Starts a host's program, joining through `bootstrap`.
+    pub(super) fn start(&mut self, host: u32, bootstrap: Vec<PeerInfo>) {
+        let source = self.hosts[0].info.id;
+        let state = &mut self.hosts[host as usize];
+        if state.life == Life::Up {
+            return;
+        }
+        let setup = Setup { me: state.info.clone(), source, bootstrap };
+        state.member = Some((self.factory)(setup));
+        state.life = Life::Up;
+        self.life_changes += 1;
+        state.incarnation += 1;
+        state.is_leaving = false;
+        state.is_done = false;
+        state.due = Time::FAR;
+        state.deadline_last = None;
+        state.lacked = u64::from(state.holdings.blocks() - state.holdings.held().count());
+        self.give(host, Input::Start);
+    }
+
+    /// Ends a host's program at once; its links are gone as far as it is concerned.
+    pub(super) fn stop(&mut self, host: u32, life: Life) {
+        let state = &mut self.hosts[host as usize];
+        if let Some(member) = state.member.take() {
+            state.contacts_last = member.contacts();
+            state.stats_last = *member.stats();
+        }
+        state.life = life;
+        self.life_changes += 1;
+        state.inbox.clear();
+        state.vain.clear();
+    }
+
+    /// Puts an input into a host's inbox.
+    pub(super) fn give(&mut self, host: u32, input: Input) {
+        self.give_arrival(host, Arrival::Input(input));
+    }
+
+    pub(super) fn give_arrival(&mut self, host: u32, arrival: Arrival) {
+        let state = &mut self.hosts[host as usize];
+        if state.member.is_none() {
+            return;
+        }
+        state.inbox.push_back(arrival);
+        if !state.is_ready {
+            state.is_ready = true;
+            self.ready.push_back(host);
+        }
+    }
+
+    pub(super) fn drain_inbox(&mut self, host: u32) {
+        self.hosts[host as usize].is_ready = false;
+        while let Some(arrival) = self.hosts[host as usize].inbox.pop_front() {
+            let input = match arrival {
+                Arrival::Input(input) => input,
+                Arrival::Block { end, block, header, is_corrupt } => {
+                    self.store(host, end, block, header, is_corrupt)
+                }
+            };
+            self.handle(host, input);
+            if self.failure.is_some() {
+                return;
+            }
+        }
+    }
+
+    fn store(
+        &mut self,
+        host: u32,
+        end: u32,
+        block: BlockIndex,
+        header: Vec<u8>,
+        is_corrupt: bool,
+    ) -> Input {
+        let link = LinkId(end / 2);
+        if is_corrupt {
+            return Input::BadBlock { link, block, corrupt: true };
+        }
+        let state = &mut self.hosts[host as usize];
+        let duplicate = !state.holdings.hold(block);
+        if duplicate {
+            state.meter.total.duplicate_in += u64::from(state.holdings.block_len(block));
+        }
+        Input::Block { link, block, header, duplicate }
+    }
+
+    fn handle(&mut self, host: u32, input: Input) {
+        self.trace_input(host, &input);
+        let state = &mut self.hosts[host as usize];
+        let Host { member: Some(member), rng, holdings, spec, .. } = state else { return };
+        let (ends, touched) = (&mut self.ends, &mut self.touched);
+        let mut links = HostLinks { host, ends, touched, holdings, unheld: None };
+        let mut ctx = Ctx {
+            now: spec.clock.local(self.now),
+            rng,
+            holdings,
+            links: &mut links,
+            out: &mut self.outputs,
+        };
+        member.handle(&mut ctx, input);
+        let unheld = links.unheld;
+        if self.config.check {
+            self.check(host, unheld);
+        }
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for output in outputs.drain(..) {
+            self.do_output(host, output);
+        }
+        self.outputs = outputs;
+        self.arm(host);
+    }
+
+    fn check(&mut self, host: u32, unheld: Option<BlockIndex>) {
+        let state = &self.hosts[host as usize];
+        let Some(member) = &state.member else { return };
+        let stats = member.stats();
+        let repeated = stats.rerequests_lost
+            + stats.rerequests_slow
+            + stats.rerequests_bad
+            + stats.rerequests_endgame;
+        let checked = member.check_invariants(&state.holdings).and_then(|()| {
+            if let Some(block) = unheld {
+                return Err(format!("sends block {block}, which it does not hold"));
+            }
+            if stats.requests > state.lacked + repeated {
+                return Err(format!(
+                    "asked for {} blocks, lacked {}, and counts only {repeated} as asked again",
+                    stats.requests, state.lacked
+                ));
+            }
+            Ok(())
+        });
+        if let Err(what) = checked {
+            let name = state.spec.name.clone();
+            self.violation(&name, what);
+        }
+    }
+
+    fn do_output(&mut self, host: u32, output: Output) {
+        match output {
+            Output::Message { link, bytes } => {
+                if let Some(end) = self.end_of(host, link)
+                    && let Some(session) = &mut self.ends[end as usize].session
+                {
+                    session.send(Channel::Overlay, bytes);
+                    self.touched.push(end);
+                    self.drain_session(end);
+                }
+            }
+            Output::Connect { peer, class } => self.connect(host, &peer, class),
+            Output::Disconnect { link } => {
+                if let Some(end) = self.end_of(host, link) {
+                    self.close(end);
+                }
+            }
+            Output::Done => self.complete(host),
+            Output::Failed { reason } => self.abandon(host, Life::Failed(reason)),
+            Output::Left => self.leave(host),
+            Output::Outcome(outcome) => self.outcomes.push((self.now, outcome)),
+        }
+    }
+
+    fn complete(&mut self, host: u32) {
+        let source_out = self.hosts[0].meter.total.payload_out;
+        let state = &mut self.hosts[host as usize];
+        let is_complete = state.holdings.is_complete();
+        if !std::mem::replace(&mut state.is_done, true) && !state.spec.is_source {
+            self.completions.push(Completion { host: HostId(host), at: self.now, source_out });
+        }
+        if !is_complete {
+            let name = self.hosts[host as usize].spec.name.clone();
+            self.violation(&name, "says it is done and is not".into());
+        }
+    }
+
+    fn leave(&mut self, host: u32) {
+        self.hosts[host as usize].is_leaving = true;
+        let ends: Vec<u32> = self.hosts[host as usize].peers.values().copied().collect();
+        ends.into_iter().for_each(|end| self.close(end));
+        self.end_leaving(host);
+    }
+
+    /// A host that leaves is gone when its last link is.
+    pub(super) fn end_leaving(&mut self, host: u32) {
+        let state = &self.hosts[host as usize];
+        if state.is_leaving && state.life == Life::Up && state.peers.is_empty() {
+            self.stop(host, Life::Left);
+        }
+    }
+
+    /// Schedules the member's next deadline when it is earlier than what is scheduled.
+    fn arm(&mut self, host: u32) {
+        let step = self.config.timer_step;
+        let state = &mut self.hosts[host as usize];
+        let deadline = state.member.as_ref().and_then(|member| member.next_deadline());
+        let Some(local) = deadline else { return };
+        let earliest = state.deadline_last.map_or(self.now, |last| last + step).max(self.now);
+        let at = state.spec.clock.global(local).max(earliest);
+        if at < state.due {
+            state.due = at;
+            self.queue.push(at, Event::MemberDue { host });
+        }
+    }
+
+    pub(super) fn on_member_due(&mut self, host: u32) {
+        let state = &mut self.hosts[host as usize];
+        if state.due != self.now {
+            return;
+        }
+        state.due = Time::FAR;
+        let local = state.spec.clock.local(self.now);
+        let deadline = state.member.as_ref().and_then(|member| member.next_deadline());
+        if deadline.is_some_and(|at| at <= local) {
+            state.deadline_last = Some(self.now);
+            self.give(host, Input::Deadline);
+        } else {
+            self.arm(host);
+        }
+    }
+
+    /// The end of `link` at `host`, when there is a session.
+    fn end_of(&self, host: u32, link: LinkId) -> Option<u32> {
+        let first = link.0.checked_mul(2)?;
+        (first..first + 2).find(|&end| {
+            self.ends.get(end as usize).is_some_and(|e| e.host == host && e.session.is_some())
+        })
+    }
+
+    fn trace_input(&mut self, host: u32, input: &Input) {
+        let trace = &mut self.trace;
+        trace.add(u64::from(host));
+        let mut add = |kind: u64, a: u32, b: u32| {
+            trace.add((kind << 32) | u64::from(a));
+            trace.add(u64::from(b));
+        };
+        match input {
+            Input::Start => add(1, 0, 0),
+            Input::LinkUp { link, dialled, .. } => add(2, link.0, u32::from(*dialled)),
+            Input::LinkDown { link, reason } => add(3, link.0, *reason as u32),
+            Input::ConnectFailed { peer } => add(4, (peer.short() >> 32) as u32, 0),
+            Input::Message { link, bytes } => {
+                add(5, link.0, 0);
+                trace.add_bytes(bytes);
+            }
+            Input::Block { link, block, header, duplicate } => {
+                add(6, link.0, block * 2 + u32::from(*duplicate));
+                trace.add_bytes(header);
+            }
+            Input::BadBlock { link, block, corrupt } => {
+                add(7, link.0, block * 2 + u32::from(*corrupt));
+            }
+            Input::Room { link } => add(8, link.0, 0),
+            Input::Produced { block } => add(9, 0, *block),
+            Input::Evicted { below } => add(10, 0, *below),
+            Input::Learned => add(11, 0, 0),
+            Input::Deadline => add(12, 0, 0),
+            Input::Command(_) => add(13, 0, 0),
+        }
+    }
+}
+
+/// The links as one host's member may use them.
+struct HostLinks<'a> {
+    host: u32,
+    ends: &'a mut Vec<End>,
+    touched: &'a mut Vec<u32>,
+    holdings: &'a Holdings,
+    unheld: Option<BlockIndex>,
+}
+
+impl HostLinks<'_> {
+    fn end(&self, link: LinkId) -> Option<usize> {
+        let first = link.0.checked_mul(2)? as usize;
+        (first..first + 2).find(|&end| self.ends.get(end).is_some_and(|e| e.host == self.host))
+    }
+}
+
+impl Links for HostLinks<'_> {
+    fn try_send_block(
+        &mut self,
+        link: LinkId,
+        block: BlockIndex,
+        len: u32,
+        header: Vec<u8>,
+    ) -> bool {
+        if !self.holdings.held().contains(block) {
+            self.unheld.get_or_insert(block);
+            return false;
+        }
+        let Some(end) = self.end(link) else { return false };
+        let Some(session) = &mut self.ends[end].session else { return false };
+        self.touched.push(end as u32);
+        session.try_send_block(block, len, header)
+    }
+
+    fn want_room(&mut self, link: LinkId) {
+        if let Some(end) = self.end(link)
+            && let Some(session) = &mut self.ends[end].session
+        {
+            session.want_room();
+            self.touched.push(end as u32);
+        }
+    }
+
+    fn measured(&self, link: LinkId) -> Measured {
+        let session = self.end(link).and_then(|end| self.ends[end].session.as_ref());
+        session.map_or(Measured::default(), |session| session.measured())
+    }
+}
