@@ -67,6 +67,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn no_bytes_panic_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let (pages, len) = decode(&bytes);
