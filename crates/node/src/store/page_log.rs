@@ -1,6 +1,6 @@
-//! The hash pages a partial content has, in the order they came: `tree: u32, page: u32, length: u32,
-//! bytes` each, little endian. Pages need no checksum: each is checked against what is above it
-//! when it is read again. What follows the last whole page is cut.
+//! The hash pages a partial content has, in the order they came: `tree: u32, page: u32,
+//! length: u32, bytes` each, little endian. Pages need no checksum: each is checked against what
+//! is above it when it is read again. What follows the last whole page is cut.
 
 use crate::content::PageId;
 use crate::content::tree::PAGE_LEN_MAX;
