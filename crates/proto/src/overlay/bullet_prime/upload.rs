@@ -11,8 +11,8 @@
 //! A diff goes out when its receiver has nothing requested here, or asked for news; a block is told
 //! to a receiver once.
 
-use super::messages::{BLOCKS_MAX, Have, Header, Message};
 use super::InFront;
+use super::messages::{BLOCKS_MAX, Have, Header, Message};
 use crate::id::{BlockIndex, LinkId};
 use crate::link::estimate::WindowRate;
 use crate::overlay::{Ctx, Stats};
@@ -224,7 +224,10 @@ impl Upload {
         for (link, receiver) in &self.receivers {
             let queued = self.queue.iter().filter(|queued| queued.link == *link).count();
             if queued != receiver.queued || queued > QUEUE_MAX {
-                return Err(format!("{queued} requests queued for {link:?}, {} known", receiver.queued));
+                return Err(format!(
+                    "{queued} requests queued for {link:?}, {} known",
+                    receiver.queued
+                ));
             }
         }
         Ok(())
