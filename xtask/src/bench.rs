@@ -1,26 +1,71 @@
 //! `./x bench`: the figures that are promised, measured; never part of a timed test.
 
-use crate::run::{Failure, cargo, check, target_dir};
+use crate::run::{Failure, cargo, check, show, target_dir};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const USAGE: &str = "which benchmark? limit, scale or slow (simulated), onebox (this machine \
                      beside other tools; onebox --help)";
+
+/// The common setting of the simulated ones; what follows on the command line comes on top.
+const SETTING: [&str; 8] =
+    ["--rate-mbit", "6", "--rtt-ms", "50", "--block", "65536", "--size", "100000000"];
 
 /// Runs one benchmark; what follows its name is passed on.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some((name, rest)) = arguments.split_first() else { return Err(Failure::usage(USAGE)) };
     match name.as_str() {
-        "limit" | "scale" | "slow" => simulate(name, rest),
+        "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
+        "scale" => scale(rest),
+        "slow" => slow(rest),
         "onebox" => onebox(rest),
         _ => Err(Failure::usage(USAGE)),
     }
 }
 
-fn simulate(name: &str, rest: &[String]) -> Result<(), Failure> {
-    let arguments =
-        ["run", "--quiet", "--release", "-p", "anabranch-world", "--bin", "simulate", "--", name];
-    check(cargo(&arguments).args(rest))
+/// The last of 16 receivers beside the last of 4: what size costs.
+fn scale(rest: &[String]) -> Result<(), Failure> {
+    let few = completion(&simulate(&["--nodes", "5"], rest)?, "last")?;
+    let many = completion(&simulate(&["--nodes", "17"], rest)?, "last")?;
+    println!("last of 16 receivers / last of 4     {:.3} (promised: within 10%)", many / few);
+    Ok(())
+}
+
+/// The others' 95th percentile with one receiver at 1% of their rate beside that without. With
+/// 100 nodes the slow one is the last of 99, beyond the percentile.
+fn slow(rest: &[String]) -> Result<(), Failure> {
+    let equal = completion(&simulate(&["--nodes", "100"], rest)?, "95th percentile")?;
+    let slow = simulate(&["--nodes", "100", "--slow", "1"], rest)?;
+    let slow = completion(&slow, "95th percentile")?;
+    println!("95th percentile, one slow / all equal {:.3} (promised: within 5%)", slow / equal);
+    Ok(())
+}
+
+/// Runs the simulator, shows its table and gives it back.
+fn simulate(setting: &[&str], rest: &[String]) -> Result<String, Failure> {
+    let mut command =
+        cargo(&["run", "--quiet", "--release", "-p", "anabranch-world", "--bin", "simulate", "--"]);
+    command.args(SETTING).args(setting).args(rest).stdout(Stdio::piped());
+    let shown = show(&command);
+    let output = command
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
+        .map_err(|error| Failure::missing(format!("cargo could not be started: {error}")))?;
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    println!("$ {shown}\n{table}");
+    match output.status.success() {
+        true => Ok(table),
+        false => Err(Failure::new(format!("`{shown}` failed ({})", output.status))),
+    }
+}
+
+/// The seconds of a row such as `completion, last    12.3 s   1.02 of the bound`.
+fn completion(table: &str, quantile: &str) -> Result<f64, Failure> {
+    let label = format!("completion, {quantile}");
+    table
+        .lines()
+        .find_map(|line| line.strip_prefix(&label)?.split_whitespace().next()?.parse().ok())
+        .ok_or_else(|| Failure::new(format!("the simulator's table has no row {label:?}")))
 }
 
 fn onebox(rest: &[String]) -> Result<(), Failure> {
@@ -46,4 +91,16 @@ fn rqbit() -> Result<PathBuf, Failure> {
         check(&mut install)?;
     }
     Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_completion_is_found_in_the_table() {
+        let table = "bound    9 s\ncompletion, last               12.500 s   1.1 of the bound\n";
+        assert_eq!(completion(table, "last").unwrap(), 12.5);
+        assert!(completion(table, "median").is_err());
+    }
 }

@@ -4,8 +4,8 @@ use crate::run::{Failure, cargo, check, root};
 use std::process::{Command, Stdio};
 
 const SECONDS_DEFAULT: u64 = 60;
-/// Seeds of the sweep: an hour of the short one's.
-const SWEEP_SEEDS: &str = "100000";
+/// Seeds of the sweep: fifty times those of the short one.
+const SWEEP_SEEDS: &str = "0..100000";
 
 /// Runs the sweep (unless targets are named) and the fuzz targets.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {

@@ -44,6 +44,7 @@ fn pair(job: &Job, index: usize) -> io::Result<blake3::Hash> {
         let dir = job.receiver_dir("floor", index)?;
         let hash = receive(listener.accept()?.0, &dir.join("content"), job.len)?;
         join(sender)?;
+        std::fs::remove_dir_all(dir)?;
         Ok(hash)
     })
 }

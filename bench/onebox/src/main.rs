@@ -4,6 +4,7 @@
 mod contender;
 mod content;
 mod floor;
+mod interrupt;
 mod job;
 mod process;
 mod torrent;
@@ -91,6 +92,8 @@ fn main() -> std::process::ExitCode {
 
 fn measure(arguments: &Arguments, dir: &Path) -> Result<(), String> {
     let mut entries = entries(arguments)?;
+    has_room(arguments)?;
+    interrupt::watch(dir.to_owned()).map_err(|error| format!("signals: {error}"))?;
     let job = prepare(arguments, dir)
         .map_err(|error| format!("{} could not be prepared: {error}", dir.display()))?;
     let mut figures: Vec<Vec<Figures>> = vec![Vec::new(); entries.len()];
@@ -136,6 +139,26 @@ fn entries(arguments: &Arguments) -> Result<Vec<Entry>, String> {
         return Err("nobody is left to measure: see --only in `onebox --help`".into());
     }
     Ok(entries)
+}
+
+/// Refuses what would fill the machine's memory: the files, and as much again per process as a
+/// client may want.
+fn has_room(arguments: &Arguments) -> Result<(), String> {
+    let copies = arguments.receivers as u64 + 1;
+    let needed = copies * (arguments.size_mb * 1_000_000 + 100_000_000);
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = meminfo.lines().find_map(|line| {
+        let kib = line.strip_prefix("MemAvailable:")?.trim().strip_suffix("kB")?.trim();
+        Some(kib.parse::<u64>().ok()? * 1024)
+    });
+    match available {
+        Some(available) if available < needed => Err(format!(
+            "{} MB of memory are needed and {} MB available; choose a smaller --size-mb",
+            needed / 1_000_000,
+            available / 1_000_000
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn prepare(arguments: &Arguments, dir: &Path) -> io::Result<Job> {

@@ -1,5 +1,6 @@
 //! Processes that are measured: started with their output in a file, ended by id.
 
+use crate::interrupt;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::File;
@@ -25,6 +26,7 @@ impl Process {
             .stdout(File::create(dir.join("out"))?)
             .stderr(File::create(dir.join("err"))?)
             .spawn()?;
+        interrupt::note(child.id());
         Ok(Process { child })
     }
 
@@ -54,6 +56,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        interrupt::forget(self.child.id());
         let pid = Pid::from_raw(self.child.id() as i32);
         // It may be gone already, and then there is nothing to end.
         let _ = kill(pid, Signal::SIGTERM);

@@ -11,10 +11,10 @@ use anabranch_node::{ErrorKind, Event, Group, Node, ShareOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 /// How often the progress line is drawn.
 const DRAW: Duration = Duration::from_millis(500);
@@ -23,6 +23,8 @@ const DRAW: Duration = Duration::from_millis(500);
 struct Content {
     name: String,
     group: Group,
+    /// Until they are merged with those of the other contents.
+    events: Option<broadcast::Receiver<Event>>,
     receivers: Vec<OutcomeLine>,
 }
 
@@ -87,7 +89,11 @@ async fn share_all(
     let mut contents = Vec::new();
     for path in &arguments.paths {
         let group = share(node, path, arguments, reporter).await?;
-        contents.push(Content { name: group.name(), group, receivers: Vec::new() });
+        let mut events = group.events();
+        // The first event says that it can be reached, and then all is known about it.
+        while !matches!(events.recv().await, Ok(Event::Ready { .. }) | Err(RecvError::Closed)) {}
+        let name = group.name();
+        contents.push(Content { name, group, events: Some(events), receivers: Vec::new() });
     }
     let tickets: Vec<String> = contents.iter().map(|c| c.group.ticket().to_string()).collect();
     if let Some(path) = &arguments.ticket_file {
@@ -112,10 +118,14 @@ async fn share(
     let shown = path.to_string_lossy().into_owned();
     let view = Arc::new(View::new(reporter, &shown, 0));
     let hashing = {
-        let view = Arc::clone(&view);
+        let (view, told) = (Arc::clone(&view), Mutex::new(None::<Instant>));
         move |bytes_done, bytes_total| {
             view.hashing(bytes_done, bytes_total);
-            reporter.emit(&Line::Hashing { path: &shown, bytes_done, bytes_total });
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            if bytes_done == bytes_total || told.is_none_or(|told| told.elapsed() >= DRAW) {
+                *told = Some(Instant::now());
+                reporter.emit(&Line::Hashing { path: &shown, bytes_done, bytes_total });
+            }
         }
     };
     let options = ShareOptions {
@@ -182,10 +192,11 @@ fn on_event(
 }
 
 /// All events of all groups, with the number of the group.
-fn merge(contents: &[Content]) -> mpsc::Receiver<(usize, Event)> {
+fn merge(contents: &mut [Content]) -> mpsc::Receiver<(usize, Event)> {
     let (sender, receiver) = mpsc::channel(256);
-    for (index, content) in contents.iter().enumerate() {
-        let (mut events, sender) = (content.group.events(), sender.clone());
+    for (index, content) in contents.iter_mut().enumerate() {
+        let Some(mut events) = content.events.take() else { continue };
+        let sender = sender.clone();
         tokio::spawn(async move {
             loop {
                 let event = match events.recv().await {

@@ -87,7 +87,13 @@ impl Group {
 
     /// How far it is.
     pub fn progress(&self) -> Progress {
-        lock(&self.shared.view).progress.clone()
+        let mut progress = lock(&self.shared.view).progress.clone();
+        // Totals as they are now: the snapshot is up to half a second old.
+        let counters = &self.shared.counters;
+        progress.uploaded = counters.uploaded.load(Ordering::Relaxed);
+        progress.wire_down = counters.wire_down.load(Ordering::Relaxed);
+        progress.wire_up = counters.wire_up.load(Ordering::Relaxed);
+        progress
     }
 
     /// The name of the content: its file's or directory's; a name that is not UTF-8 is shown with

@@ -114,7 +114,9 @@ fn report(options: &Options, sim: &Sim, wall: Duration) {
     println!("{:?}, {} nodes, seed {}", options.system, options.nodes, options.seed);
     row("bound (Kumar-Ross)", format!("{bound:.3} s"));
     row("bound (Mundinger, whole blocks)", format!("{whole_blocks:.3} s"));
-    for (name, share) in [("median", 0.5), ("90th percentile", 0.9), ("last", 1.0)] {
+    for (name, share) in
+        [("median", 0.5), ("90th percentile", 0.9), ("95th percentile", 0.95), ("last", 1.0)]
+    {
         let value = at(share).map_or("not reached".into(), |done| {
             let secs = done.at.as_secs_f64();
             format!("{secs:.3} s   {:.4} of the bound", secs / bound)
