@@ -2,12 +2,15 @@
 //! of our code: `cargo run --release -p anabranch-node --example content_speed -- DIR [MIB]`, or
 //! `... -- DIR sparse GIB` for the memory that a scan of a sparse file takes.
 //!
-//! DIR is best in memory (`/dev/shm`), where copying and hashing show and not the disk.
+//! DIR is best in memory (`/dev/shm`), where copying and hashing show and not the disk. Figures are
+//! bytes per CPU-second (a thread on a shared machine waits for others), elapsed time beside them.
 
 use anabranch_node::content::{GroupInfo, Scan, ScanOptions};
 use anabranch_node::store::Store;
 use anabranch_proto::id::PeerId;
 use anabranch_proto::overlay::System;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 use std::error::Error;
 use std::fs::{self, File};
 use std::ops::ControlFlow;
@@ -41,35 +44,35 @@ fn measure(dir: &Path, mib: usize) -> Result<()> {
     fs::write(&path, &bytes)?;
     for round in 0..3 {
         println!("round {round}, {mib} MiB");
-        let floor = rate("floor: pread 64 KiB + blake3 + pwrite, one thread", len, || {
+        floor(&path, &dir.join("floor"), len)?;
+        let floor = rate("floor: pread 64 KiB + blake3 + pwrite", len, || {
             floor(&path, &dir.join("floor"), len)
         })?;
-        let hash = rate("blake3 of units alone, one thread", len, || {
+        let hash = rate("blake3 of units alone", len, || {
             bytes.chunks(65536).for_each(|unit| _ = std::hint::black_box(blake3::hash(unit)));
             Ok(())
         })?;
         let mut scanned = None;
-        let scan = rate("scan, two threads", len, || {
+        let scan = rate("scan (two threads)", len, || {
             scanned = Some(scan(&path)?);
             Ok(())
         })?;
         let scanned = scanned.ok_or("the scan gave nothing")?;
         let info = scanned.info(System::Star, PeerId([7; 32]));
         let source = Store::source(scanned, info.clone());
-        let send = rate("send side: proof + read_at 256 KiB", len, || send(&source, &info))?;
-        for portion in [16 << 10, 256 << 10] {
-            let sink = Store::receive(info.clone(), dir, true, &|_, _| ControlFlow::Continue(()))?;
+        rate("send side: proof + read_at 256 KiB", len, || send(&source, &info))?;
+        for portion in [16 << 10, 64 << 10] {
+            let out = dir.join("out");
+            let sink = Store::receive(info.clone(), &out, true, &|_, _| ControlFlow::Continue(()))?;
             // What is first touched is memory the kernel has to find and clear: not ours to measure.
-            touch(dir, len)?;
-            let what = format!("receive side in portions of {} KiB", portion >> 10);
-            let receive = rate(&what, len, || receive(&source, &sink, &bytes, portion))?;
-            let both = 1.0 / (1.0 / send + 1.0 / receive);
-            println!("   send and receive one after the other {:.2} of the floor", both / floor);
-            let work = fs::read_dir(dir)?.flatten().find(|item| item.path().is_dir());
+            touch(&out, len)?;
+            let what = format!("through both: read_at 64 KiB, written by {} KiB", portion >> 10);
+            let through = rate(&what, len, || pass_on(&source, &sink, portion))?;
+            println!("   {:.2} of the floor", through / floor);
             drop(sink);
-            fs::remove_dir_all(work.ok_or("no working directory")?.path())?;
+            fs::remove_dir_all(out)?;
         }
-        println!("   scan {:.2} of hashing in one thread", scan / hash);
+        println!("   scan {:.2} of hashing alone", scan / hash);
     }
     Ok(())
 }
@@ -105,16 +108,22 @@ fn send(source: &Store, info: &GroupInfo) -> Result<()> {
     Ok(())
 }
 
-fn receive(source: &Store, sink: &Arc<Store>, bytes: &[u8], portion: usize) -> Result<()> {
-    let info = source.info();
-    for id in sink.missing_pages(usize::MAX) {
+/// Moves everything from one store to another.
+fn pass_on(source: &Store, sink: &Arc<Store>, portion: usize) -> Result<()> {
+    while let Some(&id) = sink.missing_pages(1).first() {
         let _ = sink.accept_page(id, &source.page(id).ok_or("a page is missing")?)?;
     }
-    for (block, bytes) in bytes.chunks(info.block_size as usize).enumerate() {
-        let block = block as u32;
-        let mut writer = sink.begin(block, bytes.len() as u32, &source.proof(block)?)?;
-        for portion in bytes.chunks(portion) {
-            writer.write(portion)?;
+    let mut buf = vec![0; 64 << 10];
+    let holdings = source.holdings();
+    for block in 0..source.info().blocks {
+        let len = holdings.block_len(block);
+        let mut writer = sink.begin(block, len, &source.proof(block)?)?;
+        for offset in (0..len).step_by(buf.len()) {
+            let bytes = &mut buf[..(64 << 10).min((len - offset) as usize)];
+            source.read_at(block, offset, bytes)?;
+            for portion in bytes.chunks(portion) {
+                writer.write(portion)?;
+            }
         }
         let _ = writer.finish()?;
     }
@@ -151,11 +160,18 @@ fn peak_rss_kib() -> Result<u64> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// Runs `work` and prints its rate; returns GB/s.
+/// Runs `work` and prints its rate; returns GB per CPU-second.
 fn rate(what: &str, len: usize, work: impl FnOnce() -> Result<()>) -> Result<f64> {
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), cpu_seconds()?);
     work()?;
-    let rate = len as f64 / start.elapsed().as_secs_f64() / 1e9;
-    println!("{rate:7.2} GB/s  {what}");
+    let rate = len as f64 / (cpu_seconds()? - cpu) / 1e9;
+    let elapsed = len as f64 / start.elapsed().as_secs_f64() / 1e9;
+    println!("{rate:7.2} GB/CPU-s {elapsed:7.2} GB/s  {what}");
     Ok(rate)
+}
+
+fn cpu_seconds() -> Result<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }

@@ -1,6 +1,6 @@
 //! A group's parameters: made and signed by the source once, never changed.
 //!
-//! On the wire they are an Ed25519 signature (64 bytes, over [`CONTEXT`] and what follows it) and
+//! On the wire they are an Ed25519 signature (64 bytes, over `CONTEXT` and what follows it) and
 //! the postcard encoding of [`GroupInfo`].
 
 use super::{BLOCKS_MAX, is_block_size};

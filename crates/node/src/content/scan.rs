@@ -1,7 +1,7 @@
 //! Scanning a path: a source's content is hashed once, by two threads, block by block.
 //!
 //! Memory holds 32 bytes per block; unit values go to the [`Outboard`] on disk. What was found is
-//! kept beside it ([`super::cache`]), so that an unchanged content is not hashed again.
+//! kept beside it (`content/cache.rs`), so that an unchanged content is not hashed again.
 
 use super::cache::{self, Cached, Kept};
 use super::files::{Files, First, is_change, mtime_of};

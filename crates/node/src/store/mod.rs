@@ -1,8 +1,8 @@
 //! Where one group's blocks are: read at the source, written and read at a receiver.
 //!
-//! A receiver works in `DIR/.NAME.anabranch-ROOT/` ([`partial`]): the bytes in their final form,
-//! a [`record`] that claims only what is on disk, unit values and hash pages. When all is there the
-//! content is renamed to `DIR/NAME`: its name appears then and not before.
+//! A receiver works in `DIR/.NAME.anabranch-ROOT/` (`partial.rs`): the bytes in their final form, a
+//! record (`record.rs`) that claims only what is on disk, unit values and hash pages. When all is
+//! there the content is renamed to `DIR/NAME`: its name appears then and not before.
 //!
 //! All methods may block on the disk and may be called from several threads at once.
 

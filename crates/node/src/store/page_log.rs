@@ -1,6 +1,6 @@
-//! The hash pages a partial content has, in the order they came: `tree: u32, page: u32, length: u32,
-//! bytes` each, little endian. Pages need no checksum: each is checked against what is above it
-//! when it is read again. What follows the last whole page is cut.
+//! The hash pages a partial content has, in the order they came: `tree: u32, page: u32,
+//! length: u32, bytes` each, little endian. Pages need no checksum: each is checked against what
+//! is above it when it is read again. What follows the last whole page is cut.
 
 use crate::content::PageId;
 use crate::content::tree::PAGE_LEN_MAX;
@@ -67,6 +67,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn no_bytes_panic_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let (pages, len) = decode(&bytes);

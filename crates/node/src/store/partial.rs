@@ -183,6 +183,7 @@ fn lock(work: &Path, dest: &Path, make: bool) -> Result<File, OpenError> {
         if make {
             DirBuilder::new().recursive(true).mode(0o700).create(work).map_err(failed)?;
         }
+        check_own(work).map_err(failed)?;
         let path = work.join("lock");
         let file = match options().create(true).open(&path) {
             // The process that just finished removed the directory.
@@ -201,6 +202,17 @@ fn lock(work: &Path, dest: &Path, make: bool) -> Result<File, OpenError> {
     }
 }
 
+/// Refuses a working directory that another user laid out, where directories are shared: links in it
+/// could lead anywhere.
+fn check_own(work: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(work)?;
+    if metadata.is_dir() && metadata.uid() == nix::unistd::geteuid().as_raw() {
+        return Ok(());
+    }
+    let what = format!("{} is not this user's directory: remove it", work.display());
+    Err(io::Error::other(what))
+}
+
 /// What is open of a working directory.
 struct Opened {
     first: First,
@@ -212,9 +224,9 @@ struct Opened {
 
 /// Takes up what an earlier run left; `None` when there is nothing of use.
 fn resume(info: &GroupInfo, work: &Path) -> io::Result<Option<Opened>> {
-    let (record, first) =
-        (options().open(work.join("record")), options().open(first_path(info, work)));
-    let (Ok(mut record), Ok(first)) = (record, first) else { return Ok(None) };
+    let record = if_there(options().open(work.join("record")))?;
+    let first = if_there(options().open(first_path(info, work)))?;
+    let (Some(mut record), Some(first)) = (record, first) else { return Ok(None) };
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut record, &mut bytes)?;
     let decoded = record::decode(&bytes).filter(|decoded| is_same_content(info, decoded));
@@ -245,10 +257,10 @@ fn is_first_right(info: &GroupInfo, first: &File) -> bool {
 /// Makes a new partial content in the (locked) working directory.
 fn begin(info: &GroupInfo, dir: &Path, work: &Path) -> io::Result<Opened> {
     for name in ["record", "data", "manifest", "outboard", "pages"] {
-        remove_if_there(fs::remove_file(work.join(name)))?;
+        if_there(fs::remove_file(work.join(name)))?;
     }
     for name in ["tree", "replaced"] {
-        remove_if_there(fs::remove_dir_all(work.join(name)))?;
+        if_there(fs::remove_dir_all(work.join(name)))?;
     }
     let file = options().create(true).open(first_path(info, work))?;
     allocate(&file, info.first_tree_len())?;
@@ -335,10 +347,12 @@ pub(super) fn first_path(info: &GroupInfo, work: &Path) -> PathBuf {
     })
 }
 
-fn remove_if_there(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+/// Any error but that there is none is an error: what cannot be read now must not be replaced.
+fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(there) => Ok(Some(there)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

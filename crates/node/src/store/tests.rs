@@ -108,6 +108,22 @@ fn a_file_of_any_length_arrives_whole_at_any_block_size() {
 }
 
 #[test]
+fn a_file_with_any_name_arrives() {
+    use std::os::unix::ffi::OsStrExt;
+    for name in [&b"-rf"[..], b" ", b"\n", b"\xff\xfe", b".hidden", &[b'x'; 255], b"a*b?'\""] {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join(std::ffi::OsStr::from_bytes(name));
+        fs::write(&path, noise(20_000)).unwrap();
+        let source = source(&path, BLOCK_SIZE_MIN);
+        let sink = receiver(&source, &dir.path().join("out")).unwrap();
+        fetch(&source, &sink, 16384);
+        let got = sink.finish().unwrap();
+        assert_eq!(got.file_name().unwrap().as_bytes(), name);
+        assert_eq!(fs::read(got).unwrap(), noise(20_000));
+    }
+}
+
+#[test]
 fn a_finished_receiver_serves_pages_proofs_and_bytes_like_the_source() {
     let dir = TempDir::new().unwrap();
     let source = source(&shared_file(&dir, 700_000), 128 << 10);

@@ -3,7 +3,7 @@
 use super::{Learned, Refused, StorageError, Store, WriteError, Written};
 use crate::content::files::First;
 use crate::content::hashing::SmallHasher;
-use crate::content::layout::Layout;
+use crate::content::layout::{Layout, Small};
 use crate::content::manifest::{EntryKind, Manifest};
 use crate::content::tree::BlockCheck;
 use crate::content::{Kind, unit_len};
@@ -26,7 +26,8 @@ pub struct BlockWriter {
     /// `None` when the block is held already: its bytes are only counted.
     check: Option<BlockCheck>,
     proof: Vec<u8>,
-    small_hasher: SmallHasher,
+    /// Of a pack: checks its files.
+    small_hasher: Option<Box<SmallHasher>>,
 }
 
 impl BlockWriter {
@@ -52,6 +53,9 @@ impl BlockWriter {
             let check = BlockCheck::new(expected, within, block_size, len, proof);
             Some(check.ok_or(Refused::Corrupt)?)
         };
+        let small_hasher =
+            check.is_some().then(|| smalls(&layout, block)).filter(|s| !s.is_empty());
+        let small_hasher = small_hasher.map(|_| Box::default());
         Ok(BlockWriter {
             store: Arc::clone(store),
             layout,
@@ -62,7 +66,7 @@ impl BlockWriter {
             unit: Vec::new(),
             check,
             proof: proof.to_vec(),
-            small_hasher: SmallHasher::default(),
+            small_hasher,
         })
     }
 
@@ -155,16 +159,18 @@ impl BlockWriter {
             written.map_err(|error| StorageError::of(&self.store.path, error))?;
             rest = others;
         }
-        let (tree, _) = self.layout.locate(self.block).expect("a block that was begun exists");
-        let smalls = self.layout.smalls(&self.layout.spans()[tree].body);
-        self.small_hasher.update(smalls, bytes);
+        if let Some(hasher) = &mut self.small_hasher {
+            hasher.update(smalls(&self.layout, self.block), bytes);
+        }
         Ok(())
     }
 
     /// Checks the files of a pack against their own hashes.
     fn check_smalls(&self) -> Result<(), WriteError> {
-        let Some(tree) = self.store.files.tree() else { return Ok(()) };
-        for (entry, hash) in &self.small_hasher.hashes {
+        let (Some(hasher), Some(tree)) = (&self.small_hasher, self.store.files.tree()) else {
+            return Ok(());
+        };
+        for (entry, hash) in &hasher.hashes {
             let entry = &tree.manifest().entries[*entry as usize];
             if !matches!(&entry.kind, EntryKind::File { hash: wanted, .. } if wanted == hash) {
                 let path = String::from_utf8_lossy(&entry.path).into_owned();
@@ -173,6 +179,11 @@ impl BlockWriter {
         }
         Ok(())
     }
+}
+
+/// The files of a block that is a pack; none of another block.
+fn smalls(layout: &Layout, block: BlockIndex) -> &[Small] {
+    layout.locate(block).map_or(&[], |(tree, _)| layout.smalls(&layout.spans()[tree].body))
 }
 
 /// Reads the manifest, which is complete, and takes the layout it gives.

@@ -133,6 +133,8 @@ pub struct Session {
     heard_at: Time,
     ping_at: Option<Time>,
     ping_sent: Option<(u64, Time)>,
+    /// Whether anything went out since the last look.
+    has_sent: bool,
     pings: u64,
     rtt: Rtt,
     closing: bool,
@@ -161,6 +163,7 @@ impl Session {
             events: VecDeque::new(),
             heard_at: now,
             ping_sent: None,
+            has_sent: false,
             pings: 0,
             rtt: Rtt::default(),
             closing: false,
@@ -216,6 +219,12 @@ impl Session {
     /// The next frame for the pipe; control goes between fragments. For a
     /// [`Frame::Fragment`] the payload is the bytes of the block [`Session::sending`] names.
     pub fn poll_transmit(&mut self) -> Option<Frame> {
+        let frame = self.next_frame();
+        self.has_sent |= frame.is_some();
+        frame
+    }
+
+    fn next_frame(&mut self) -> Option<Frame> {
         if self.down {
             return None;
         }
@@ -367,14 +376,19 @@ impl Session {
             return self.fail(DownReason::Silent);
         }
         if self.ping_at.is_some_and(|at| now >= at) {
-            let quiet = now.since(self.heard_at) >= self.config.ping_after || self.pings == 0;
+            // Silence of one's own counts too: the far side may be sending one long fragment, and
+            // hear nothing while its own ping waits behind it.
+            let unheard = now.since(self.heard_at) >= self.config.ping_after;
+            let quiet = unheard || !self.has_sent || self.pings == 0;
+            self.has_sent = false;
             if quiet {
                 self.pings += 1;
                 self.ping_sent = Some((self.pings, now));
                 self.control.push_back(Frame::Ping { nonce: self.pings });
             }
             let from = if quiet { now } else { self.heard_at };
-            self.ping_at = Some(from + self.config.ping_after);
+            self.ping_at =
+                Some((from + self.config.ping_after).max(now + self.config.ping_after / 4));
         }
     }
 
@@ -508,16 +522,33 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_talks_is_not_pinged() {
+    fn a_peer_that_talks_and_is_talked_to_is_not_pinged() {
         let mut a = Session::new(LinkConfig::default(), Time::ZERO);
         a.handle_deadline(Time::ZERO);
         a.poll_transmit();
         for tenth in 1..100 {
             let now = Time::from_secs_f64(f64::from(tenth) / 10.0);
             a.handle_frame(now, Frame::Unknown { kind: 99 }).unwrap();
+            a.send(Channel::Overlay, vec![1]);
+            assert!(matches!(a.poll_transmit(), Some(Frame::Message { .. })));
             a.handle_deadline(now);
             assert_eq!(a.poll_transmit(), None);
         }
+    }
+
+    #[test]
+    fn a_peer_that_only_listens_says_that_it_lives() {
+        let mut a = Session::new(LinkConfig::default(), Time::ZERO);
+        a.handle_deadline(Time::ZERO);
+        a.poll_transmit();
+        let mut pings = 0;
+        for tenth in 1..100 {
+            let now = Time::from_secs_f64(f64::from(tenth) / 10.0);
+            a.heard(now);
+            a.handle_deadline(now);
+            pings += usize::from(a.poll_transmit().is_some());
+        }
+        assert!((2..=6).contains(&pings), "{pings} pings in 10 s of listening");
     }
 
     #[test]

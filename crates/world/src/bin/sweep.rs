@@ -9,14 +9,15 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 const USAGE: &str =
-    "usage: sweep [--seeds A..B] [--system bullet-prime|star] [--threads N] [--verbose]";
-const FAILURES_SHOWN: usize = 10;
+    "usage: sweep [--seeds A..B] [--system bullet-prime|star] [--threads N] [--show FAILURES]
+    [--verbose]";
 
 struct Options {
     seeds: Range<u64>,
     system: System,
     threads: usize,
     is_verbose: bool,
+    show: usize,
 }
 
 fn main() -> ExitCode {
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     let started = wall_clock();
     let summary = sweep::run(&subject, options.seeds.clone(), options.threads);
     let wall = started.elapsed().as_secs_f64();
-    for failed in summary.failed.iter().take(FAILURES_SHOWN) {
+    for failed in summary.failed.iter().take(options.show) {
         println!("{failed}");
     }
     let seeds = options.seeds.end - options.seeds.start;
@@ -61,6 +62,7 @@ fn options() -> Result<Options, String> {
         seeds: range(&text)?,
         system: flags.take("system")?.unwrap_or_default(),
         threads: flags.take("threads")?.unwrap_or(cores),
+        show: flags.take("show")?.unwrap_or(10),
         is_verbose: flags.take_switch("verbose"),
     };
     flags.finish()?;

@@ -10,121 +10,30 @@
 //! run, refuses after one round trip; one that is cut off or crashed silently lets the dial
 //! time out. There is one link per pair: a dial that crosses one under way joins it.
 
+mod config;
 mod dial;
 mod fault;
 mod host;
+mod member;
+mod view;
 mod wire;
 
 pub use crate::event::TraceHash;
 pub use crate::paths::DelayFn;
+pub use config::{Config, Factory, Overhead, Quantum, Wire};
 pub use fault::Fault;
 pub use host::{HostId, HostSpec, Life};
 
-use crate::clock::Clock;
 use crate::event::{Event, Queue};
 use crate::fluid::Fluid;
-use crate::meter::Meter;
 use crate::paths::Paths;
-use anabranch_proto::link::{FRAGMENT_LEN_MAX, LinkConfig};
-use anabranch_proto::overlay::{Holdings, Outcome, Output, Overlay, Setup, Stats};
+use anabranch_proto::link::FRAGMENT_LEN_MAX;
+use anabranch_proto::overlay::{Outcome, Output};
 use anabranch_proto::time::{Duration, Time};
 use host::Host;
 use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
 use wire::{End, Pipe};
-
-/// Makes a member: how a scenario chooses the system and its parameters.
-pub type Factory = Box<dyn Fn(Setup) -> Box<dyn Overlay + Send> + Send>;
-
-/// How frames travel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Wire {
-    /// Max-min fair shares of host and path rates, then the path's delay.
-    #[default]
-    Fluid,
-    /// The path's delay only, for control planes: a block on it fails the run.
-    Latency,
-}
-
-/// How often the fluid wire makes its rates anew.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Quantum {
-    /// A quarter of the time a fragment takes at the fastest host rate, within 50 µs and 5 ms.
-    #[default]
-    Adaptive,
-    /// This long.
-    Every(Duration),
-    /// At every change: exact, slow with many flows.
-    Exact,
-}
-
-/// Bytes that lower layers add to what a host sends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Overhead {
-    /// None: rates are net of headers, as the bounds are.
-    #[default]
-    None,
-    /// TLS records (22 bytes per 16 KiB begun) and TCP/IP headers (40 bytes per 1,460 begun).
-    TlsTcp,
-}
-
-impl Overhead {
-    fn bytes(self, frame_bytes: u64) -> u64 {
-        match self {
-            Overhead::None => 0,
-            Overhead::TlsTcp => {
-                let sealed = frame_bytes + 22 * frame_bytes.div_ceil(16 * 1024);
-                sealed - frame_bytes + 40 * sealed.div_ceil(1460)
-            }
-        }
-    }
-}
-
-/// What a run is made of, beside its hosts.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Everything random comes from it.
-    pub seed: u64,
-    /// Length of the content in bytes.
-    pub content_len: u64,
-    /// Length of a block in bytes.
-    pub block_len: u32,
-    /// How frames travel. Default fluid.
-    pub wire: Wire,
-    /// How often rates are made anew. Default adaptive; longer is faster and coarser.
-    pub quantum: Quantum,
-    /// What lower layers add. Default nothing.
-    pub overhead: Overhead,
-    /// The sessions' parameters.
-    pub link: LinkConfig,
-    /// A dial that meets silence fails after this long. Default 3 s.
-    pub dial_timeout: Duration,
-    /// Least time between two deadlines of one member: a timer's granularity. Default 50 µs.
-    pub timer_step: Duration,
-    /// Whether invariants are checked at every event. Default: in debug builds.
-    pub check: bool,
-    /// The interval of the series over time. Default 1 s.
-    pub interval: Duration,
-}
-
-impl Config {
-    /// The defaults for a content of `content_len` bytes in blocks of `block_len`.
-    pub fn new(seed: u64, content_len: u64, block_len: u32) -> Config {
-        Config {
-            seed,
-            content_len,
-            block_len,
-            wire: Wire::Fluid,
-            quantum: Quantum::Adaptive,
-            overhead: Overhead::None,
-            link: LinkConfig::default(),
-            dial_timeout: Duration::from_secs(3),
-            timer_step: Duration::from_micros(50),
-            check: cfg!(debug_assertions),
-            interval: Duration::from_secs(1),
-        }
-    }
-}
 
 /// Why a run cannot go on, or did not do what it must.
 #[derive(Clone, PartialEq, Debug, Error)]
@@ -343,129 +252,6 @@ impl Sim {
     fn violation(&mut self, host: &str, what: String) {
         let (host, time) = (host.to_owned(), self.now);
         self.failure.get_or_insert(SimError::Violation { host, time, what });
-    }
-}
-
-/// What can be seen of a world.
-impl Sim {
-    /// The time.
-    pub fn now(&self) -> Time {
-        self.now
-    }
-
-    /// What the run was made with.
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// The hash of everything that happened so far.
-    pub fn trace_hash(&self) -> TraceHash {
-        self.trace
-    }
-
-    /// How many events were handled.
-    pub fn events(&self) -> u64 {
-        self.events
-    }
-
-    /// How many events wait.
-    pub fn events_waiting(&self) -> usize {
-        self.queue.len()
-    }
-
-    /// All hosts, in the order in which they were added; the source is the first.
-    pub fn hosts(&self) -> impl Iterator<Item = HostId> + use<> {
-        (0..self.hosts.len() as u32).map(HostId)
-    }
-
-    /// The host called `name`.
-    pub fn host(&self, name: &str) -> Option<HostId> {
-        self.names.get(name).copied()
-    }
-
-    /// What a host was made with, as faults have changed it.
-    pub fn spec(&self, host: HostId) -> &HostSpec {
-        &self.at(host).spec
-    }
-
-    /// Whether a host runs.
-    pub fn life(&self, host: HostId) -> Life {
-        self.at(host).life
-    }
-
-    /// What a host holds.
-    pub fn holdings(&self, host: HostId) -> &Holdings {
-        &self.at(host).holdings
-    }
-
-    /// A host's clock.
-    pub fn clock(&self, host: HostId) -> Clock {
-        self.at(host).spec.clock
-    }
-
-    /// What a host's member counts (the last one's, when the host is down); zeros before it ran.
-    pub fn stats(&self, host: HostId) -> Stats {
-        let host = self.at(host);
-        host.member.as_ref().map_or(host.stats_last, |member| *member.stats())
-    }
-
-    /// What a host's member says of whom to join through.
-    pub fn member(&self, host: HostId) -> Option<&(dyn Overlay + Send)> {
-        self.at(host).member.as_deref()
-    }
-
-    /// What a host sent and received.
-    pub fn meter(&self, host: HostId) -> &Meter {
-        &self.at(host).meter
-    }
-
-    /// How many links a host has now.
-    pub fn links(&self, host: HostId) -> usize {
-        self.at(host).peers.len()
-    }
-
-    /// Completions so far, in order.
-    pub fn completions(&self) -> &[Completion] {
-        &self.completions
-    }
-
-    /// When a host reported that it has everything, the first time.
-    pub fn completion(&self, host: HostId) -> Option<Time> {
-        self.completions.iter().find(|done| done.host == host).map(|done| done.at)
-    }
-
-    /// What receivers reported to the root, and when it heard.
-    pub fn outcomes(&self) -> &[(Time, Outcome)] {
-        &self.outcomes
-    }
-
-    /// Whether every receiver that runs is complete, and none is still to start.
-    pub fn is_complete(&self) -> bool {
-        let waits = |host: &Host| {
-            let is_busy = host.life == Life::Up && !host.is_done && !host.started_complete();
-            !host.spec.is_source && (is_busy || host.starts_waiting > 0)
-        };
-        !self.hosts.iter().any(waits)
-    }
-
-    /// The error for a run that was not complete when it should have been.
-    pub fn unfinished(&self) -> SimError {
-        let waiting: Vec<String> = self
-            .hosts
-            .iter()
-            .filter(|host| !host.spec.is_source && !host.is_done)
-            .take(10)
-            .map(|host| {
-                let held = host.holdings.held();
-                let (name, life) = (&host.spec.name, host.life);
-                format!("{name} ({life:?}) holds {} of {}", held.count(), held.len())
-            })
-            .collect();
-        SimError::Unfinished { time: self.now, waiting: waiting.join(", ") }
-    }
-
-    fn at(&self, host: HostId) -> &Host {
-        &self.hosts[host.0 as usize]
     }
 }
 

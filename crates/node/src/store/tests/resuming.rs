@@ -49,6 +49,9 @@ fn crash_everywhere(root: &Path, block_size: u32) {
         copy(&out, &crashed);
         let resumed = receiver(&source, &crashed).unwrap();
         assert_eq!(resumed.holdings().held().count(), flushed, "at step {step}");
+        if step % 3 == 0 {
+            assert_eq!(resumed.missing_pages(99), sink.missing_pages(99), "at step {step}");
+        }
         let left = source.info().blocks - flushed;
         assert_eq!(fetch(&source, &resumed, 16384), left);
         assert!(same(&resumed.finish().unwrap(), root), "at step {step}");
@@ -145,6 +148,17 @@ fn another_block_size_starts_anew_and_another_source_of_the_same_file_goes_on() 
     assert_eq!(sink.holdings().held().count(), 0);
     fetch(&coarse, &sink, 16384);
     assert_eq!(fs::read(sink.finish().unwrap()).unwrap(), noise(200_000));
+}
+
+#[test]
+fn a_working_directory_that_is_a_link_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let source = source(&shared_file(&dir, 50_000), BLOCK_SIZE_MIN);
+    let out = dir.path().join("out");
+    let work = receiver(&source, &out).unwrap().work.clone();
+    fs::rename(&work, dir.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(dir.path().join("elsewhere"), &work).unwrap();
+    assert!(matches!(receiver(&source, &out), Err(OpenError::Storage(_))));
 }
 
 /// Not a test by itself: the child that [`kill_9_at_any_moment_loses_no_flushed_block`] kills.

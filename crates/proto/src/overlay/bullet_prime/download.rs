@@ -55,6 +55,17 @@ pub(super) struct Sender {
     pub(super) since: Time,
 }
 
+/// What it means that a sender will not deliver a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Withdrawn {
+    /// It did not owe it.
+    NotOwed,
+    /// It was asked to give it back.
+    CalledBack,
+    /// It ended the peering, or cannot serve it.
+    Refused,
+}
+
 /// The receiving side of a member.
 #[derive(Debug)]
 pub(super) struct Download {
@@ -91,7 +102,9 @@ impl Download {
     // ---- senders ----
 
     pub(super) fn add_sender(&mut self, now: Time, link: LinkId, available: Bitmap) {
-        self.remove_sender(link);
+        if self.renew_sender(link, &available) {
+            return;
+        }
         available.iter().for_each(|block| self.count_available(block));
         let config = &self.config;
         let outstanding = Outstanding::new(
@@ -112,6 +125,16 @@ impl Download {
             since: now,
         };
         self.senders.insert(link, sender);
+    }
+
+    /// A peering that had ended begins again: what is still on its way is kept.
+    fn renew_sender(&mut self, link: LinkId, available: &Bitmap) -> bool {
+        let Some(sender) = self.senders.get_mut(&link) else { return false };
+        sender.retired = false;
+        sender.more_asked = false;
+        let known: Vec<BlockIndex> = available.iter_without(&[&sender.available]).collect();
+        self.on_diff(link, &known);
+        true
     }
 
     /// A peering has ended in good order: nothing more is asked of the sender, and it is forgotten
@@ -273,20 +296,27 @@ impl Download {
         }
     }
 
-    /// A sender will not deliver a block it owes: withdrawn on request, refused or corrupt.
-    /// Returns whether it owed it.
-    pub(super) fn on_withdrawn(&mut self, link: LinkId, block: BlockIndex, lacks: bool) -> bool {
-        let Some(sender) = self.senders.get_mut(&link) else { return false };
-        if lacks && sender.available.remove(block) {
-            self.rarity[block as usize] -= 1;
-        }
-        let before = sender.asks.len();
-        sender.asks.retain(|ask| ask.block != block);
+    /// A sender will not deliver a block it owes: it is free again.
+    pub(super) fn on_withdrawn(&mut self, link: LinkId, block: BlockIndex) -> Withdrawn {
+        let Some(sender) = self.senders.get_mut(&link) else { return Withdrawn::NotOwed };
+        let Some(at) = sender.asks.iter().position(|ask| ask.block == block) else {
+            return Withdrawn::NotOwed;
+        };
+        let called_back = sender.asks[at].cancelled_at.is_some();
+        sender.asks.remove(at);
         sender.outstanding.on_lost(block);
-        let owed = sender.asks.len() < before;
         self.free(block, link);
         self.forget_if_settled(link);
-        owed
+        if called_back { Withdrawn::CalledBack } else { Withdrawn::Refused }
+    }
+
+    /// The sender does not have this block, whatever it said.
+    pub(super) fn on_lacking(&mut self, link: LinkId, block: BlockIndex) {
+        if let Some(sender) = self.senders.get_mut(&link)
+            && sender.available.remove(block)
+        {
+            self.rarity[block as usize] -= 1;
+        }
     }
 
     /// A block came from `link` (asked of it or of another, or pushed) and is held now.
@@ -424,6 +454,9 @@ impl Download {
         block: BlockIndex,
         holder: LinkId,
     ) {
+        if self.doubled.contains_key(&block) {
+            return;
+        }
         let Some(sender) = self.senders.get_mut(&holder) else { return };
         let Some(ask) = sender.asks.iter_mut().find(|ask| ask.block == block) else { return };
         match ask.cancelled_at {

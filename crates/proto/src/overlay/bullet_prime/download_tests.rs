@@ -164,7 +164,8 @@ fn a_withdrawn_block_goes_to_another_sender_and_a_refused_one_is_no_longer_expec
     assert_eq!(bench.asked(A), [0]);
     bench.sender(B, "10");
     bench.with(|download, ctx, stats| {
-        assert!(download.on_withdrawn(A, 0, true));
+        download.on_lacking(A, 0);
+        assert_eq!(download.on_withdrawn(A, 0), Withdrawn::Refused);
         assert!(!download.is_available(A, 0));
         download.fill_all_but(ctx, stats, A);
     });
@@ -195,7 +196,7 @@ fn a_block_held_up_by_a_slow_sender_is_called_back_for_an_idle_one_without_a_dup
     assert_eq!(called.len(), 1);
     assert_eq!(bench.asked(B), [], "not before it is given back");
     bench.with(|download, ctx, stats| {
-        download.on_withdrawn(A, called[0], false);
+        assert_eq!(download.on_withdrawn(A, called[0]), Withdrawn::CalledBack);
         download.fill_all_but(ctx, stats, A);
     });
     assert_eq!(bench.asked(B), called);

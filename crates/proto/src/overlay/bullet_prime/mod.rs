@@ -38,7 +38,7 @@ use crate::membership::tree::{self, Tree};
 use crate::summary::Summary;
 use crate::time::{Duration, Time, earliest};
 use candidates::Candidates;
-use download::Download;
+use download::{Download, Withdrawn};
 use limits::PeerLimit;
 use messages::{Entry, Have, Header, Message};
 use push::Push;
@@ -158,6 +158,7 @@ impl BulletPrime {
         for &link in self.download.senders().keys() {
             ctx.send(link, Message::PeerLeave.encode());
         }
+        self.download = Download::new(self.config.clone(), ctx.holdings.blocks());
         ctx.out.push(Output::Left);
     }
 
@@ -348,7 +349,8 @@ impl BulletPrime {
     }
 
     fn on_bad_block(&mut self, ctx: &mut Ctx<'_>, link: LinkId, block: BlockIndex, corrupt: bool) {
-        if self.download.on_withdrawn(link, block, true) {
+        self.download.on_lacking(link, block);
+        if self.download.on_withdrawn(link, block) != Withdrawn::NotOwed {
             self.stats.rerequests_bad += 1;
         }
         if corrupt {
@@ -360,9 +362,12 @@ impl BulletPrime {
     }
 
     fn on_withdrawn(&mut self, ctx: &mut Ctx<'_>, link: LinkId, block: BlockIndex) {
-        if block < ctx.holdings.blocks() && self.download.on_withdrawn(link, block, false) {
-            self.download.fill_all_but(ctx, &mut self.stats, link);
+        match self.download.on_withdrawn(link, block) {
+            Withdrawn::NotOwed => return,
+            Withdrawn::CalledBack => self.stats.rerequests_slow += 1,
+            Withdrawn::Refused => self.stats.rerequests_lost += 1,
         }
+        self.download.fill_all_but(ctx, &mut self.stats, link);
     }
 
     fn on_room(&mut self, ctx: &mut Ctx<'_>, link: LinkId) {
