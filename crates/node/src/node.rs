@@ -273,3 +273,6 @@ impl From<StateError> for ShareError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

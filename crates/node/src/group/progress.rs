@@ -15,6 +15,15 @@ pub(crate) struct Counters {
     pub(crate) wire_up: AtomicU64,
 }
 
+impl Counters {
+    /// Puts the totals into `progress`.
+    pub(crate) fn read(&self, progress: &mut Progress) {
+        progress.uploaded = self.uploaded.load(Ordering::Relaxed);
+        progress.wire_down = self.wire_down.load(Ordering::Relaxed);
+        progress.wire_up = self.wire_up.load(Ordering::Relaxed);
+    }
+}
+
 /// A rate smoothed over about four seconds.
 #[derive(Debug, Default)]
 struct Smoothed {
@@ -50,9 +59,7 @@ impl Meter {
         self.sampled = now;
         let progress = &mut self.progress;
         progress.peers = peers;
-        progress.uploaded = counters.uploaded.load(Ordering::Relaxed);
-        progress.wire_down = counters.wire_down.load(Ordering::Relaxed);
-        progress.wire_up = counters.wire_up.load(Ordering::Relaxed);
+        counters.read(progress);
         progress.rate_down = self.down.sample(progress.from_source + progress.from_peers, span);
         progress.rate_up = self.up.sample(progress.uploaded, span);
         let left = progress.bytes_total.saturating_sub(progress.bytes_done);

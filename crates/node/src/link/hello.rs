@@ -68,7 +68,8 @@ pub(crate) async fn accept<G>(
     Ok((found, hello.contact))
 }
 
-async fn say(
+/// Says the hello of `side`.
+pub(crate) async fn say(
     secured: &mut Secured,
     side: Side,
     group: &Membership,

@@ -181,8 +181,14 @@ impl Session {
         if self.down || self.closing {
             return;
         }
-        self.control_bytes += bytes.len();
-        self.control.push_back(Frame::Message { channel, bytes });
+        self.queue(Frame::Message { channel, bytes });
+    }
+
+    /// Queues a control frame. Answers to pings count too: a far side that pings and does not read
+    /// must not fill the memory.
+    fn queue(&mut self, frame: Frame) {
+        self.control_bytes += queued_len(&frame);
+        self.control.push_back(frame);
         if self.control_bytes > self.config.control_bytes_max {
             self.fail(DownReason::Silent);
         }
@@ -233,9 +239,7 @@ impl Session {
             return Some(Frame::BlockAbort);
         }
         if let Some(frame) = self.control.pop_front() {
-            if let Frame::Message { bytes, .. } = &frame {
-                self.control_bytes -= bytes.len();
-            }
+            self.control_bytes -= queued_len(&frame);
             return Some(frame);
         }
         let Some(current) = self.blocks.front_mut() else { return self.poll_bye() };
@@ -314,7 +318,7 @@ impl Session {
                 let under_way = self.incoming.take().ok_or(SessionError::StrayFragment)?;
                 self.events.push_back(Event::BlockAborted { block: under_way.block });
             }
-            Frame::Ping { nonce } => self.control.push_back(Frame::Pong { nonce }),
+            Frame::Ping { nonce } => self.queue(Frame::Pong { nonce }),
             Frame::Pong { nonce } => self.handle_pong(now, nonce),
             Frame::Bye { reason: Bye::Done } => self.fail(DownReason::Remote),
             Frame::Bye { reason: Bye::Protocol } => self.fail(DownReason::Broken),
@@ -384,7 +388,7 @@ impl Session {
             if quiet {
                 self.pings += 1;
                 self.ping_sent = Some((self.pings, now));
-                self.control.push_back(Frame::Ping { nonce: self.pings });
+                self.queue(Frame::Ping { nonce: self.pings });
             }
             let from = if quiet { now } else { self.heard_at };
             self.ping_at =
@@ -437,6 +441,11 @@ impl Session {
             self.events.push_back(Event::Room);
         }
     }
+}
+
+/// What a queued frame costs in memory, in bytes.
+fn queued_len(frame: &Frame) -> usize {
+    std::mem::size_of::<Frame>() + frame.wire_len()
 }
 
 #[cfg(test)]
@@ -603,6 +612,15 @@ mod tests {
             a.send(Channel::Overlay, vec![0; MESSAGE_LEN_MAX]);
         }
         assert!(a.is_down());
-        assert!(a.control_bytes <= 4 * 1024 * 1024 + MESSAGE_LEN_MAX);
+        assert!(a.control_bytes <= 4 * 1024 * 1024 + MESSAGE_LEN_MAX + 1024);
+    }
+
+    #[test]
+    fn a_far_side_that_pings_and_does_not_read_is_given_up() {
+        let mut a = session();
+        for nonce in 0..1_000_000 {
+            a.handle_frame(Time::ZERO, Frame::Ping { nonce }).unwrap();
+        }
+        assert!(a.is_down() && a.control.len() < 100_000);
     }
 }
