@@ -9,6 +9,7 @@ struct Bench {
 
 const A: LinkId = LinkId(1);
 const B: LinkId = LinkId(2);
+const SOURCE: LinkId = LinkId(3);
 const PROMPT: Header = Header { in_front: Some(1), wasted_us: 1 };
 
 impl Bench {
@@ -25,7 +26,7 @@ impl Bench {
 
     fn sender(&mut self, link: LinkId, has: &str) {
         self.with(|download, ctx, stats| {
-            download.add_sender(ctx.now, link, set(has));
+            download.add_sender(ctx.now, link, set(has), link == SOURCE);
             download.fill(ctx, stats, link);
         });
     }
@@ -188,4 +189,21 @@ fn a_hung_sender_is_passed_by_with_a_counted_second_request() {
     bench.arrive(B, 0);
     assert!(!bench.download.is_waiting());
     assert!(bench.around.sent.contains(&(A, Message::Cancel { block: 0 })));
+}
+
+#[test]
+fn a_source_is_asked_only_for_what_no_other_has_unless_it_is_much_faster() {
+    let mut bench = Bench::new(12);
+    bench.sender(A, "111111111100");
+    assert_eq!(bench.asked(A).len(), 3);
+    bench.sender(SOURCE, "111111111111");
+    assert_eq!(bench.asked(SOURCE), [10, 11]);
+    // A delivers a block in a second, the source in a tenth of that.
+    bench.around.now += Duration::from_millis(100);
+    bench.arrive(SOURCE, 10);
+    bench.around.now += Duration::from_millis(900);
+    let of_a = bench.download.senders()[&A].asks[0].block;
+    bench.arrive(A, of_a);
+    bench.arrive(SOURCE, 11);
+    assert_eq!(bench.asked(SOURCE).len(), 3, "it has proved to be wider");
 }
