@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 /// The number of senders (or receivers) aimed for: ManageSenders.
 #[derive(Clone, Debug)]
 pub struct PeerLimit {
+    initial: usize,
     max: usize,
     bounds: (usize, usize),
     previous: Option<(usize, f64)>,
@@ -20,7 +21,8 @@ pub struct PeerLimit {
 impl PeerLimit {
     /// Starts at `initial`, stays within `bounds`.
     pub fn new(initial: usize, bounds: (usize, usize)) -> PeerLimit {
-        PeerLimit { max: initial.clamp(bounds.0, bounds.1), bounds, previous: None }
+        let initial = initial.clamp(bounds.0, bounds.1);
+        PeerLimit { initial, max: initial, bounds, previous: None }
     }
 
     /// How many peers to have now.
@@ -28,10 +30,11 @@ impl PeerLimit {
         self.max
     }
 
-    /// Aims for one more than the last update left: a member that falls behind does not try fewer.
+    /// Aims for one more than there are, and for no fewer than at the start: a member that falls
+    /// behind does not try fewer.
     pub fn raise(&mut self) {
         let least = self.previous.map_or(self.max, |(peers, _)| peers + 1);
-        self.max = self.max.max(least).min(self.bounds.1);
+        self.max = self.max.max(least).max(self.initial).min(self.bounds.1);
     }
 
     /// With `peers` peers the bandwidth was `bandwidth` since the last call.
@@ -134,6 +137,18 @@ mod tests {
         }
         assert_eq!(least, 6);
         assert!(limit.max() <= 7, "at the bottom it tries one more and gives it up again");
+    }
+
+    #[test]
+    fn a_member_that_falls_behind_starts_over_from_the_initial_number_and_goes_up() {
+        let mut limit = limit();
+        limit.max = 7;
+        limit.update(7, 5.0);
+        limit.raise();
+        assert_eq!(limit.max(), 10);
+        limit.update(10, 5.0);
+        limit.raise();
+        assert!(limit.max() >= 11);
     }
 
     #[test]
