@@ -86,7 +86,7 @@ pub(crate) struct Network {
     /// Listen here (ADDRESS:PORT) [default: port 27182 on every address, or the next free one].
     #[arg(long, value_name = "ADDR", env = "ANABRANCH_LISTEN")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Tell others to dial this (HOST[:PORT]) instead of this machine's own addresses; may be
+    /// Tell others to dial this (`HOST` or `HOST:PORT`) instead of this machine's own addresses; may be
     /// given several times.
     #[arg(long, value_name = "ADDR", env = "ANABRANCH_ADVERTISE", value_delimiter = ',')]
     pub(crate) advertise: Vec<String>,

@@ -26,8 +26,9 @@ fn last(end: &End) -> f64 {
 
 /// The time by which `share` of the named receivers are complete.
 fn quantile(end: &End, names: impl Iterator<Item = usize>, share: f64) -> f64 {
-    let mut times: Vec<f64> =
-        names.map(|number| end.completion(&format!("r{number}")).unwrap().as_secs_f64()).collect();
+    let mut times: Vec<f64> = names
+        .map(|number| end.completion(&format!("r{number}")).expect("complete").as_secs_f64())
+        .collect();
     times.sort_by(f64::total_cmp);
     times[((times.len() as f64 * share).ceil() as usize).max(1) - 1]
 }
