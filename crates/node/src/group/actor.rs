@@ -136,10 +136,14 @@ impl Actor {
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let sleep = tokio::time::sleep(Duration::ZERO);
         tokio::pin!(sleep);
+        let mut sleep_until = None;
         while !self.ended {
             let deadline = self.member.next_deadline();
-            if let Some(at) = deadline {
+            if deadline != sleep_until
+                && let Some(at) = deadline
+            {
                 sleep.as_mut().reset(clock::instant(at));
+                sleep_until = deadline;
             }
             tokio::select! {
                 inbound = self.inbox.recv() => match inbound {
@@ -257,6 +261,7 @@ impl Actor {
             LinkEvent::Down(reason) => {
                 let Some(entry) = self.links.remove(link) else { return };
                 self.pages.on_link_down(link);
+                self.forget_held(link);
                 if entry.told {
                     self.shared.tell(Event::PeerDown { peer: entry.link.peer, reason });
                     self.handle(Input::LinkDown { link, reason });
@@ -317,6 +322,15 @@ impl Actor {
             self.shared.release(held.len);
             self.on_bad_block(link, held.block, true);
         }
+    }
+
+    /// A link is gone: the member will not hear of it again, so neither of its blocks.
+    fn forget_held(&mut self, link: LinkId) {
+        let (gone, kept) =
+            std::mem::take(&mut self.held).into_iter().partition(|(of, _)| *of == link);
+        self.held = kept;
+        let gone: Vec<(LinkId, HeldBlock)> = gone;
+        gone.iter().for_each(|(_, held)| self.shared.release(held.len));
     }
 
     fn store_held(&mut self, link: LinkId, held: HeldBlock) {
