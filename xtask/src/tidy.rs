@@ -86,9 +86,8 @@ fn in_text(path: &str, text: &str) -> Vec<String> {
 
 fn in_source(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
-    let is_test = Path::new(path)
-        .components()
-        .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs");
+    let is_test = path.ends_with("_tests.rs")
+        || Path::new(path).iter().any(|part| part == "tests" || part == "tests.rs");
     if !is_test {
         let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
         let lines = text[..tests].lines().count();

@@ -191,7 +191,8 @@ pub(crate) fn number(event: &Value, key: &str) -> u64 {
 
 /// Says that a test cannot run here, past the harness, which hides what passing tests print.
 pub(crate) fn skip(why: &str) {
-    writeln!(std::io::stderr(), "skipped: {why}").unwrap();
+    // Written in one piece, so that other tests' lines do not come between.
+    std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes()).unwrap();
 }
 
 /// Whether this is root.

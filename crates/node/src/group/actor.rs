@@ -95,6 +95,7 @@ impl Actor {
         meter.progress.bytes_before =
             held.iter().map(|block| u64::from(holdings.block_len(block))).sum();
         meter.progress.bytes_done = meter.progress.bytes_before;
+        lock(&shared.view).progress = meter.progress.clone();
         Actor {
             member: info.system.member(setup),
             rng: random::stream(seed, &shared.identity.id().to_string(), "overlay"),

@@ -49,6 +49,9 @@ pub struct Config {
     /// Whether a member that holds clearly less than its senders asks each for one block more.
     /// Default true (not in the paper).
     pub catch_up: bool,
+    /// Whether a source that is no faster than other senders is only asked for what no other has.
+    /// Default true (not in the paper).
+    pub spare_source: bool,
     /// What `in_front` counts. Default [`InFront::Uplink`]; the paper's is [`InFront::Receiver`].
     pub in_front: InFront,
     /// How many links one member may keep that neither tree nor peering uses, in time: they are
@@ -73,6 +76,7 @@ impl Default for Config {
             outstanding_max: 50,
             outstanding_adapt: true,
             catch_up: true,
+            spare_source: true,
             in_front: InFront::default(),
             link_idle: Duration::from_secs(10),
         }

@@ -25,6 +25,8 @@ const STEAL_SHARE: f64 = 0.5;
 /// And when it gains at least this.
 const STEAL_GAIN: Duration = Duration::from_millis(200);
 
+/// A source this many times faster than the other senders is used like them.
+const WIDER_UPLINK: f64 = 2.0;
 /// Most requests beyond the controller's number.
 const CATCH_UP_MAX: usize = 1;
 
@@ -50,6 +52,8 @@ pub(super) struct Sender {
     last_block_at: Time,
     /// The peering has ended; what is on its way still comes.
     retired: bool,
+    /// This is the source itself: see [`Download::spares`].
+    is_source: bool,
     /// Bytes since the peers were last judged.
     pub(super) judged: WindowRate,
     pub(super) since: Time,
@@ -101,7 +105,13 @@ impl Download {
 
     // ---- senders ----
 
-    pub(super) fn add_sender(&mut self, now: Time, link: LinkId, available: Bitmap) {
+    pub(super) fn add_sender(
+        &mut self,
+        now: Time,
+        link: LinkId,
+        available: Bitmap,
+        is_source: bool,
+    ) {
         if self.renew_sender(link, &available) {
             return;
         }
@@ -121,6 +131,7 @@ impl Download {
             service: ServiceRate::default(),
             last_block_at: now,
             retired: false,
+            is_source,
             judged: WindowRate::new(now),
             since: now,
         };
@@ -230,8 +241,23 @@ impl Download {
         links.into_iter().chain([last]).for_each(|link| self.fill(ctx, stats, link));
     }
 
+    /// Whether this sender is only asked for what no other has: a source that is no faster than
+    /// the others is spared, so that it need not send everything again to everyone. A source
+    /// behind a wider uplink is used like any other sender.
+    fn spares(&self, link: LinkId) -> bool {
+        let Some(sender) = self.senders.get(&link) else { return false };
+        let mut others = self.active().filter(|(_, other)| !other.is_source).peekable();
+        if !sender.is_source || !self.config.spare_source || others.peek().is_none() {
+            return false;
+        }
+        let rates: Vec<f64> = others.filter_map(|(_, other)| other.service.rate()).collect();
+        let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+        sender.service.rate().is_none_or(|rate| rate < mean * WIDER_UPLINK)
+    }
+
     /// Asks one sender for as much as it may owe.
     pub(super) fn fill(&mut self, ctx: &mut Ctx<'_>, stats: &mut Stats, link: LinkId) {
+        let most = if self.spares(link) { 1 } else { u16::MAX };
         let Some(sender) = self.senders.get_mut(&link) else { return };
         let limit = sender.outstanding.limit() + self.catch_up;
         let room = limit.saturating_sub(sender.asks.len());
@@ -241,13 +267,14 @@ impl Download {
         let (held, verifiable) = (ctx.holdings.held(), ctx.holdings.verifiable());
         let taken = [held, &self.requested];
         let mut free = 0;
-        let offers = sender.available.iter_without(&taken).filter(|&b| verifiable.contains(b)).map(
-            |block| {
+        let (rarity, wanted) = (&self.rarity, |b: &BlockIndex| verifiable.contains(*b));
+        let rare = |b: &BlockIndex| rarity[*b as usize] <= most;
+        let offers =
+            sender.available.iter_without(&taken).filter(wanted).filter(rare).map(|block| {
                 free += 1;
                 let at = block as usize;
                 Offer { block, rarity: self.rarity[at], encountered: self.encountered[at] }
-            },
-        );
+            });
         let blocks = choose(self.config.order, offers, room.min(BLOCKS_MAX), ctx.rng);
         sender.limited = free > blocks.len();
         let more = free <= blocks.len() + sender.outstanding.limit();

@@ -1,80 +1,38 @@
+use super::super::testing::{Surroundings, set};
 use super::*;
-use crate::overlay::{Holdings, Links, Measured, Output};
-use crate::random::{Rng, stream};
-
-struct NoLinks;
-
-impl Links for NoLinks {
-    fn try_send_block(&mut self, _: LinkId, _: BlockIndex, _: u32, _: Vec<u8>) -> bool {
-        false
-    }
-    fn want_room(&mut self, _: LinkId) {}
-    fn measured(&self, _: LinkId) -> Measured {
-        Measured { rtt: Some(Duration::from_millis(20)), ..Measured::default() }
-    }
-}
 
 /// A receiving side with its surroundings; senders are strings of what they have.
 struct Bench {
     download: Download,
-    holdings: Holdings,
-    rng: Rng,
-    now: Time,
-    stats: Stats,
-    sent: Vec<(LinkId, Message)>,
+    around: Surroundings,
 }
 
 const A: LinkId = LinkId(1);
 const B: LinkId = LinkId(2);
+const SOURCE: LinkId = LinkId(3);
 const PROMPT: Header = Header { in_front: Some(1), wasted_us: 1 };
-
-fn set(blocks: &str) -> Bitmap {
-    let mut set = Bitmap::new(blocks.len() as u32);
-    blocks.bytes().zip(0..).filter(|(bit, _)| *bit == b'1').for_each(|(_, block)| {
-        set.insert(block);
-    });
-    set
-}
 
 impl Bench {
     fn new(blocks: u32) -> Bench {
-        Bench {
-            download: Download::new(Config::default(), blocks),
-            holdings: Holdings::uniform(1_000, u64::from(blocks) * 1_000),
-            rng: stream(1, "bench", "download"),
-            now: Time::from_secs_f64(1.0),
-            stats: Stats::default(),
-            sent: Vec::new(),
-        }
+        let download = Download::new(Config::default(), blocks);
+        Bench { download, around: Surroundings::new(blocks) }
     }
 
     fn with(&mut self, act: impl FnOnce(&mut Download, &mut Ctx<'_>, &mut Stats)) {
-        let mut out = Vec::new();
-        let mut ctx = Ctx {
-            now: self.now,
-            rng: &mut self.rng,
-            holdings: &self.holdings,
-            links: &mut NoLinks,
-            out: &mut out,
-        };
-        act(&mut self.download, &mut ctx, &mut self.stats);
-        for out in out {
-            if let Output::Message { link, bytes } = out {
-                self.sent.push((link, Message::decode(&bytes).unwrap()));
-            }
-        }
-        self.download.check_invariants(self.holdings.held()).unwrap();
+        let download = &mut self.download;
+        self.around.run(|ctx, stats| act(download, ctx, stats));
+        self.download.check_invariants(self.around.holdings.held()).unwrap();
     }
 
     fn sender(&mut self, link: LinkId, has: &str) {
         self.with(|download, ctx, stats| {
-            download.add_sender(ctx.now, link, set(has));
+            download.add_sender(ctx.now, link, set(has), link == SOURCE);
             download.fill(ctx, stats, link);
         });
     }
 
     fn arrive(&mut self, link: LinkId, block: BlockIndex) {
-        self.holdings.hold(block);
+        self.around.holdings.hold(block);
         self.with(|download, ctx, stats| {
             download.on_block(ctx, link, block, PROMPT);
             download.fill(ctx, stats, link);
@@ -84,6 +42,7 @@ impl Bench {
     /// The blocks asked of `link` since the last look.
     fn asked(&mut self, link: LinkId) -> Vec<BlockIndex> {
         let mut blocks: Vec<BlockIndex> = self
+            .around
             .sent
             .iter()
             .filter(|(to, _)| *to == link)
@@ -92,7 +51,8 @@ impl Bench {
                 _ => Vec::new(),
             })
             .collect();
-        self.sent
+        self.around
+            .sent
             .retain(|(to, message)| *to != link || !matches!(message, Message::Request { .. }));
         blocks.sort_unstable();
         blocks
@@ -132,8 +92,8 @@ fn the_block_that_fewest_senders_have_is_asked_for_first() {
     for link in 10..14 {
         bench.sender(LinkId(link), "11111100");
     }
-    bench.sent.clear();
-    bench.holdings.hold(7);
+    bench.around.sent.clear();
+    bench.around.holdings.hold(7);
     bench.sender(A, "11111111");
     assert!(bench.asked(A).contains(&6), "only this sender has it");
 }
@@ -143,12 +103,17 @@ fn a_diff_is_acted_on_and_news_are_asked_for_once() {
     let mut bench = Bench::new(4);
     bench.sender(A, "0000");
     let news = |bench: &Bench| {
-        bench.sent.iter().filter(|(_, m)| matches!(m, Message::Request { more: true, .. })).count()
+        bench
+            .around
+            .sent
+            .iter()
+            .filter(|(_, m)| matches!(m, Message::Request { more: true, .. }))
+            .count()
     };
     assert_eq!(news(&bench), 1);
     bench.with(|download, ctx, stats| download.fill(ctx, stats, A));
     assert_eq!(news(&bench), 1, "asked already");
-    bench.sent.clear();
+    bench.around.sent.clear();
     bench.with(|download, ctx, stats| {
         download.on_diff(A, &[2]);
         download.fill(ctx, stats, A);
@@ -179,13 +144,14 @@ fn a_block_held_up_by_a_slow_sender_is_called_back_for_an_idle_one_without_a_dup
     bench.sender(A, "1100");
     bench.sender(B, "1111");
     assert_eq!((bench.asked(A), bench.asked(B)), (vec![0, 1], vec![2, 3]));
-    bench.now += Duration::from_millis(100);
+    bench.around.now += Duration::from_millis(100);
     bench.arrive(B, 2);
-    bench.now += Duration::from_millis(100);
+    bench.around.now += Duration::from_millis(100);
     bench.arrive(B, 3);
-    bench.now += Duration::from_secs(2);
+    bench.around.now += Duration::from_secs(2);
     bench.with(|download, ctx, stats| download.rebalance(ctx, stats));
     let called: Vec<BlockIndex> = bench
+        .around
         .sent
         .iter()
         .filter_map(|(to, message)| match message {
@@ -200,7 +166,7 @@ fn a_block_held_up_by_a_slow_sender_is_called_back_for_an_idle_one_without_a_dup
         download.fill_all_but(ctx, stats, A);
     });
     assert_eq!(bench.asked(B), called);
-    let doubled = bench.stats.rerequests_slow + bench.stats.rerequests_endgame;
+    let doubled = bench.around.stats.rerequests_slow + bench.around.stats.rerequests_endgame;
     assert_eq!(doubled, 0);
 }
 
@@ -209,18 +175,35 @@ fn a_hung_sender_is_passed_by_with_a_counted_second_request() {
     let mut bench = Bench::new(3);
     bench.sender(A, "100");
     bench.sender(B, "111");
-    bench.now += Duration::from_millis(100);
+    bench.around.now += Duration::from_millis(100);
     bench.arrive(B, 1);
     bench.arrive(B, 2);
-    bench.sent.clear();
+    bench.around.sent.clear();
     for _ in 0..30 {
-        bench.now += Duration::from_millis(250);
+        bench.around.now += Duration::from_millis(250);
         bench.with(|download, ctx, stats| download.rebalance(ctx, stats));
     }
     assert_eq!(bench.asked(B), [0]);
-    assert_eq!(bench.stats.rerequests_slow, 1);
+    assert_eq!(bench.around.stats.rerequests_slow, 1);
     // It comes from the other: the hung one is told, nothing is owed any more.
     bench.arrive(B, 0);
     assert!(!bench.download.is_waiting());
-    assert!(bench.sent.contains(&(A, Message::Cancel { block: 0 })));
+    assert!(bench.around.sent.contains(&(A, Message::Cancel { block: 0 })));
+}
+
+#[test]
+fn a_source_is_asked_only_for_what_no_other_has_unless_it_is_much_faster() {
+    let mut bench = Bench::new(12);
+    bench.sender(A, "111111111100");
+    assert_eq!(bench.asked(A).len(), 3);
+    bench.sender(SOURCE, "111111111111");
+    assert_eq!(bench.asked(SOURCE), [10, 11]);
+    // A delivers a block in a second, the source in a tenth of that.
+    bench.around.now += Duration::from_millis(100);
+    bench.arrive(SOURCE, 10);
+    bench.around.now += Duration::from_millis(900);
+    let of_a = bench.download.senders()[&A].asks[0].block;
+    bench.arrive(A, of_a);
+    bench.arrive(SOURCE, 11);
+    assert_eq!(bench.asked(SOURCE).len(), 3, "it has proved to be wider");
 }

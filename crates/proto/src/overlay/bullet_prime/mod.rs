@@ -26,6 +26,8 @@ pub mod order;
 pub mod outstanding;
 mod peering;
 mod push;
+#[cfg(test)]
+mod testing;
 mod upload;
 
 pub use config::{Config, InFront};

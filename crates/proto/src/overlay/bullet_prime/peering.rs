@@ -87,7 +87,9 @@ impl BulletPrime {
         }
         match available {
             Some(available) if room && self.done_at.is_none() => {
-                self.download.add_sender(ctx.now, link, available);
+                let peer = self.directory.peer(link);
+                let is_source = peer.is_some_and(|peer| peer.id == self.setup.source);
+                self.download.add_sender(ctx.now, link, available, is_source);
                 self.download.fill(ctx, &mut self.stats, link);
             }
             available => {

@@ -108,3 +108,7 @@ impl Push {
         false
     }
 }
+
+#[cfg(test)]
+#[path = "push_tests.rs"]
+mod tests;

@@ -244,3 +244,7 @@ fn header(now: Time, queued: &Queued, receiver: &Receiver) -> Header {
     };
     Header { in_front: Some(queued.in_front), wasted_us }
 }
+
+#[cfg(test)]
+#[path = "upload_tests.rs"]
+mod tests;
