@@ -1,25 +1,26 @@
 //! The task that drives one member: inputs in, outputs done, files flushed.
 
+mod blocks;
+mod ending;
+
 use super::links::Links;
-use super::messages::Message;
 use super::pages::Pages;
 use super::progress::Meter;
 use super::{Connection, Inbound, Shared, lock};
 use crate::clock;
 use crate::dial;
-use crate::error::{ErrorKind, GroupError};
+use crate::error::GroupError;
 use crate::event::Event;
 use crate::identity;
 use crate::link::{Fatal, HeldBlock, LinkEvent};
 use crate::state::ShareState;
-use crate::store::{FinishError, Learned, PageError, StorageError, Store, WriteError, Written};
-use anabranch_proto::id::{BlockIndex, LinkClass, LinkId, PeerId, PeerInfo};
+use crate::store::Store;
+use anabranch_proto::id::{LinkClass, LinkId, PeerId, PeerInfo};
 use anabranch_proto::link::frame::Channel;
-use anabranch_proto::overlay::{Command, Ctx, FailReason, Holdings, Input, Output, Overlay, Setup};
+use anabranch_proto::overlay::{Ctx, FailReason, Holdings, Input, Output, Overlay, Setup};
 use anabranch_proto::random::{self, Rng};
 use anabranch_proto::time::Time;
 use std::collections::{BTreeSet, VecDeque};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -137,10 +138,14 @@ impl Actor {
         ticker.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let sleep = tokio::time::sleep(Duration::ZERO);
         tokio::pin!(sleep);
+        let mut sleep_until = None;
         while !self.ended {
             let deadline = self.member.next_deadline();
-            if let Some(at) = deadline {
+            if deadline != sleep_until
+                && let Some(at) = deadline
+            {
                 sleep.as_mut().reset(clock::instant(at));
+                sleep_until = deadline;
             }
             tokio::select! {
                 inbound = self.inbox.recv() => match inbound {
@@ -258,137 +263,12 @@ impl Actor {
             LinkEvent::Down(reason) => {
                 let Some(entry) = self.links.remove(link) else { return };
                 self.pages.on_link_down(link);
+                self.forget_held(link);
                 if entry.told {
                     self.shared.tell(Event::PeerDown { peer: entry.link.peer, reason });
                     self.handle(Input::LinkDown { link, reason });
                 }
             }
-        }
-    }
-
-    fn on_content(&mut self, link: LinkId, bytes: &[u8]) {
-        match Message::decode(bytes) {
-            Some(Message::InfoWanted) => {
-                if let Some(signed) = self.shared.signed.get() {
-                    let info = Message::Info(signed.clone());
-                    self.links.send(link, Channel::Content, info.encode());
-                }
-            }
-            Some(Message::PageWanted(id)) => {
-                let page = Message::Page(id, self.store.page(id));
-                self.links.send(link, Channel::Content, page.encode());
-            }
-            Some(Message::Page(id, page)) => {
-                let now = clock::now();
-                if !self.pages.on_page(now, link, id, page.is_some()) {
-                    return;
-                }
-                match page.map(|bytes| self.store.accept_page(id, &bytes)) {
-                    Some(Ok(learned)) => self.on_learned(&learned),
-                    Some(Err(PageError::Corrupt)) => self.ban(link),
-                    Some(Err(PageError::Storage(error))) => self.fail_storage(&error),
-                    Some(Err(PageError::Unknown)) | None => {}
-                }
-                self.pages.ask(now, &self.store, &self.links);
-                self.tell_links();
-            }
-            Some(Message::Info(_)) | None => {}
-        }
-    }
-
-    fn on_learned(&mut self, learned: &Learned) {
-        if learned.is_empty() {
-            return;
-        }
-        learned.apply(&mut self.holdings);
-        self.handle(Input::Learned);
-        for (link, held) in std::mem::take(&mut self.held) {
-            self.on_held(link, held);
-        }
-    }
-
-    /// Stores a block that waits in memory, or lets it wait on.
-    fn on_held(&mut self, link: LinkId, held: HeldBlock) {
-        if self.holdings.verifiable().contains(held.block) {
-            self.shared.release(held.len);
-            self.store_held(link, held);
-        } else if held.block < self.holdings.blocks() {
-            self.held.push((link, held));
-        } else {
-            self.shared.release(held.len);
-            self.on_bad_block(link, held.block, true);
-        }
-    }
-
-    fn store_held(&mut self, link: LinkId, held: HeldBlock) {
-        let Ok(mut writer) = self.store.begin(held.block, held.len, &held.proof) else {
-            return self.on_bad_block(link, held.block, true);
-        };
-        let written = writer.write(&held.bytes).and_then(|()| writer.finish());
-        match written {
-            Ok(written) => self.on_block(link, held.block, held.header, held.len, written),
-            Err(WriteError::Corrupt) => self.on_bad_block(link, held.block, true),
-            Err(WriteError::Storage(error)) => self.fail_storage(&error),
-            Err(WriteError::Contradiction(text)) => self.fail(GroupError::Integrity { text }),
-        }
-    }
-
-    fn on_block(
-        &mut self,
-        link: LinkId,
-        block: BlockIndex,
-        header: Vec<u8>,
-        len: u32,
-        written: Written,
-    ) {
-        let from = self.links.entry(link).map(|entry| entry.link.peer);
-        let progress = &mut self.meter.progress;
-        if written.duplicate {
-            progress.duplicates += u64::from(len);
-        } else {
-            self.unflushed = true;
-            progress.bytes_done += u64::from(len);
-            match from == Some(self.shared.base.source) {
-                true => progress.from_source += u64::from(len),
-                false => progress.from_peers += u64::from(len),
-            }
-            self.holdings.hold(block);
-        }
-        let Written { duplicate, learned, complete } = written;
-        learned.apply(&mut self.holdings);
-        self.handle(Input::Block { link, block, header, duplicate });
-        if !learned.is_empty() {
-            self.on_learned(&learned);
-            self.pages.ask(clock::now(), &self.store, &self.links);
-        }
-        if complete {
-            self.finish_if_complete();
-        }
-    }
-
-    fn on_bad_block(&mut self, link: LinkId, block: BlockIndex, corrupt: bool) {
-        self.handle(Input::BadBlock { link, block, corrupt });
-        if corrupt {
-            self.ban(link);
-        }
-    }
-
-    /// Never links this peer again.
-    fn ban(&mut self, link: LinkId) {
-        let Some(entry) = self.links.entry(link) else { return };
-        let peer = entry.link.peer;
-        if self.shared.ban(peer) {
-            tracing::warn!(%peer, "a peer sent corrupt data and is banned");
-            self.shared.tell(Event::PeerBanned { peer });
-        }
-        self.links.fail(link);
-    }
-
-    fn warn_unreadable(&mut self, block: BlockIndex, error: &std::io::Error) {
-        tracing::warn!(block, %error, "a block cannot be read");
-        if !std::mem::replace(&mut self.warned, true) {
-            let text = format!("parts of the content can no longer be served: {error}");
-            self.shared.tell(Event::Warning { text });
         }
     }
 
@@ -491,93 +371,5 @@ impl Actor {
         let mut view = lock(&self.shared.view);
         view.progress = progress;
         view.contacts = self.member.contacts();
-    }
-
-    fn flush(&mut self) {
-        (self.unflushed, self.flushing) = (false, true);
-        let (store, inbox) = (self.store.clone(), self.shared.inbox.clone());
-        tokio::task::spawn_blocking(move || {
-            let flushed = store.flush();
-            // The group may have ended meanwhile.
-            let _ = inbox.blocking_send(Inbound::Flushed(flushed));
-        });
-    }
-
-    fn finish_if_complete(&mut self) {
-        if !self.store.is_complete() || std::mem::replace(&mut self.finishing, true) {
-            return;
-        }
-        let (store, inbox) = (self.store.clone(), self.shared.inbox.clone());
-        tokio::task::spawn_blocking(move || {
-            let finished = store.flush().map_err(FinishError::from).and_then(|()| store.finish());
-            let _ = inbox.blocking_send(Inbound::Finished(finished));
-        });
-    }
-
-    fn on_finished(&mut self, finished: Result<PathBuf, FinishError>) {
-        match finished {
-            Ok(path) => {
-                let elapsed = clock::now().since(self.started);
-                self.view();
-                self.shared.outcome.send_replace(Some(Ok(path.clone())));
-                if !self.shared.is_source() {
-                    self.shared.tell(Event::Complete { path, elapsed });
-                }
-            }
-            Err(error) => {
-                let text = error.to_string();
-                self.fail(GroupError::Storage { text, kind: ErrorKind::Storage });
-            }
-        }
-    }
-
-    fn fail_storage(&mut self, error: &StorageError) {
-        self.fail(GroupError::Storage { text: error.to_string(), kind: ErrorKind::Storage });
-    }
-
-    /// The group cannot go on: it is left in good order.
-    fn fail(&mut self, error: GroupError) {
-        if self.failure.is_none() {
-            self.shared.tell(Event::Failed { text: error.to_string() });
-            self.failure = Some(error);
-        }
-        self.leave();
-    }
-
-    fn leave(&mut self) {
-        if self.leaving_until.is_none() {
-            self.leaving_until = Some(clock::now() + FAREWELL_WAIT);
-            // Through the queue: an output may have brought us here.
-            self.inputs.push_back(Input::Command(Command::Leave));
-            if let Some(input) = self.inputs.pop_back() {
-                self.handle(input);
-            }
-        }
-    }
-
-    /// Flushes links and files, and tells the handles that it is over.
-    async fn end(mut self) {
-        self.shared.core.registry.remove(&self.shared.membership.tag);
-        self.links.live().into_iter().for_each(|link| self.links.close(link));
-        let drained = async {
-            while !self.links.is_empty()
-                && let Some(inbound) = self.inbox.recv().await
-            {
-                if let Inbound::Link(link, LinkEvent::Down(_)) = inbound {
-                    self.links.remove(link);
-                }
-            }
-        };
-        // Links whose far end does not answer are cut off.
-        let _ = tokio::time::timeout(FLUSH_WAIT, drained).await;
-        self.links.abort_all();
-        let store = self.store.clone();
-        let flushed = tokio::task::spawn_blocking(move || store.flush()).await;
-        if let Ok(Err(error)) = flushed {
-            tracing::warn!(%error, "the last flush failed");
-        }
-        let Actor { shared, store, failure, state, .. } = self;
-        drop((store, state));
-        shared.close(failure.unwrap_or(GroupError::Left));
     }
 }

@@ -155,7 +155,7 @@ impl overlay::Links for Links {
         header: Vec<u8>,
     ) -> bool {
         let entry = self.entries.get(&link);
-        entry.is_some_and(|entry| entry.link.with(|s| s.try_send_block(block, len, header)))
+        entry.is_some_and(|entry| entry.link.with_if(|s| s.try_send_block(block, len, header)))
     }
 
     fn want_room(&mut self, link: LinkId) {

@@ -55,17 +55,24 @@ impl Link {
         Arc::new(Link { id, peer, contact, dialled, state })
     }
 
-    /// Uses the session from outside of the task, and wakes the task when there is something for
-    /// it to do.
-    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Session) -> T) -> T {
+    /// Uses the session from outside of the task, and wakes the task to look what there is to do.
+    pub(crate) fn with(&self, act: impl FnOnce(&mut Session)) {
+        self.with_if(|session| {
+            act(session);
+            true
+        });
+    }
+
+    /// Uses the session from outside of the task, and wakes the task if that returns true.
+    pub(crate) fn with_if(&self, act: impl FnOnce(&mut Session) -> bool) -> bool {
         let mut state = self.lock();
-        let result = act(&mut state.session);
-        let waker = state.waker.take();
+        let done = act(&mut state.session);
+        let waker = if done { state.waker.take() } else { None };
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
-        result
+        done
     }
 
     /// Looks at the session.

@@ -89,7 +89,7 @@ pub(crate) async fn run(
         carry: Vec::new(),
         limited_until: None,
         sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
-        sleep_until: Time::ZERO,
+        sleep_until: Time::FAR,
     };
     let reason = task.serve().await;
     if reason == DownReason::Local {
@@ -241,15 +241,16 @@ impl Task {
     /// deadline that was put off costs one early wake-up instead of a timer change per read.
     fn poll_sleep(&mut self, cx: &mut Context<'_>, wanted: Option<Time>) -> bool {
         let Some(wanted) = wanted else { return true };
+        let now = clock::now();
+        if wanted <= now {
+            self.link.lock().session.handle_deadline(now);
+            self.receiver.drain();
+            return false;
+        }
         if wanted < self.sleep_until || self.sleep.is_elapsed() {
             self.sleep_until = wanted;
             self.sleep.as_mut().reset(clock::instant(wanted));
         }
-        if self.sleep.as_mut().poll(cx).is_pending() {
-            return true;
-        }
-        self.link.lock().session.handle_deadline(clock::now());
-        self.receiver.drain();
-        false
+        self.sleep.as_mut().poll(cx).is_pending()
     }
 }

@@ -12,6 +12,7 @@ use std::future::Future;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
 async fn within<T>(test: impl Future<Output = T>) -> T {
@@ -221,6 +222,68 @@ async fn a_peer_that_pings_and_never_reads_is_given_up() {
         // The kernels on both sides buffer some megabytes of pongs; then the source must act.
         let flood = async { while send(&mut secured, &pings).await.is_ok() {} };
         timeout(Duration::from_secs(20), flood).await.expect("the flood must be cut off");
+        node.close().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_connects_again_is_linked_by_its_newer_connection_only() {
+    within(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (node, group) = source(&dir, 100_000, None).await;
+        let ticket = group.ticket();
+        let (member, right) = (Identity::generate().unwrap(), membership(&ticket, ticket.secret));
+        let mut older = connect_as(&ticket.contacts[0], &member).await;
+        hello::offer(&mut older, &right, Contact::default()).await.unwrap();
+        let mut newer = connect_as(&ticket.contacts[0], &member).await;
+        hello::offer(&mut newer, &right, Contact::default()).await.unwrap();
+        heard_until_closed(&mut older).await;
+        let mut byte = [0; 6];
+        newer.stream.read_exact(&mut byte).await.unwrap();
+        node.close().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closing_a_node_takes_no_longer_than_its_peers_that_do_not_answer() {
+    within(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (node, group) = source(&dir, 100_000, None).await;
+        let ticket = group.ticket();
+        let right = membership(&ticket, ticket.secret);
+        let mut mute = connect(&ticket.contacts[0]).await;
+        hello::offer(&mut mute, &right, Contact::default()).await.unwrap();
+        let mut events = group.events();
+        let begun = std::time::Instant::now();
+        node.close().await;
+        assert!(begun.elapsed() < Duration::from_secs(4));
+        while let Ok(event) = events.recv().await {
+            assert!(!matches!(event, Event::Failed { .. }));
+        }
+        assert_eq!(group.events().recv().await.unwrap_err(), RecvError::Closed);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_falls_silent_is_pinged_and_given_up_within_seconds() {
+    within(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (node, group) = source(&dir, 100_000, None).await;
+        let ticket = group.ticket();
+        let right = membership(&ticket, ticket.secret);
+        let mut mute = connect(&ticket.contacts[0]).await;
+        hello::offer(&mut mute, &right, Contact::default()).await.unwrap();
+        let begun = std::time::Instant::now();
+        let mut heard = Vec::new();
+        let read = mute.stream.read_to_end(&mut heard);
+        // The connection may end with a reset.
+        let _ = timeout(Duration::from_secs(11), read).await.expect("it must be given up");
+        assert!(begun.elapsed() >= Duration::from_secs(7));
+        let ping = HEAD_LEN + 12 + TAIL_LEN;
+        assert!(heard.len() >= 3 * ping, "{}", heard.len());
         node.close().await;
     })
     .await;

@@ -1,7 +1,7 @@
 //! TLS 1.3 records (RFC 8446 §5) after the handshake, sealed and opened in place.
 //!
-//! rustls makes the keys; here they are used. Its own record layer gives every record two copies
-//! and an allocation, which is a fifth of the work on a link of this kind.
+//! rustls makes the keys; here they are used. Its own record layer, the unbuffered one included,
+//! allocates and copies every record once more in each direction.
 //!
 //! Deviation: instead of `KeyUpdate` messages (which cannot be sent with extracted keys) both ends
 //! change keys after [`RECORDS_PER_KEY`] records, along a one-way chain that starts from the

@@ -42,7 +42,10 @@ async fn a_limit_on_sending_holds_for_all_links_together() {
         }
         let rate = rate(&shared, |progress| progress.wire_up).await;
         assert!((rate / RATE as f64 - 1.0).abs() < 0.05, "{rate}");
-        for (node, _) in receivers {
+        for (node, group) in receivers {
+            // Neither link starves.
+            let share = group.progress().bytes_done as f64 / shared.progress().uploaded as f64;
+            assert!(share > 0.25, "{share}");
             node.close().await;
         }
         source.close().await;
