@@ -8,9 +8,9 @@
 //!   member ── Request ──▶ sender ── blocks (in_front, wasted) ──▶ member
 //! ```
 //!
-//! Parts, each its own file: the receiving side ([`download`]) with request order ([`order`]) and
-//! flow control ([`outstanding`]); the sending side ([`upload`]); the source's push ([`push`]);
-//! whom to peer with ([`candidates`]) and how many peers to have ([`limits`]). The control tree and
+//! Parts, each its own file: the receiving side (`download`) with request order ([`order`]) and
+//! flow control ([`outstanding`]); the sending side (`upload`); the source's push (`push`);
+//! whom to peer with (`candidates`) and how many peers to have ([`limits`]). The control tree and
 //! RanSub are shared: [`crate::membership`].
 //!
 //! Invariants: a missing block is asked for at one sender, a second request is counted; a held
