@@ -165,7 +165,8 @@ fn a_crash_is_known_by_silence_and_a_kill_by_a_reset() {
     crash.run_for(s(30)).unwrap();
     let down = of(&diary, "source", is_down);
     assert!(matches!(down[0].1, Input::LinkDown { reason: DownReason::Silent, .. }));
-    assert!((11_000.0..13_100.0).contains(&down[0].0), "{}", down[0].0);
+    // Quiet ends ping every two to four seconds; eight without a sign of life are too many.
+    assert!((9_000.0..13_100.0).contains(&down[0].0), "{}", down[0].0);
 
     let diary = Diary::default();
     let mut kill = story(dial_source, &diary);
