@@ -1,9 +1,10 @@
 //! Whole distributions with Bullet′: what it promises, and what goes wrong around it.
 
 use anabranch_proto::overlay::System;
+use anabranch_proto::time::Time;
 use anabranch_world::bounds::kumar_ross;
 use anabranch_world::story::{End, Story};
-use anabranch_world::units::{Size, mbit, ms, s};
+use anabranch_world::units::{Size, kbit, mbit, ms, s};
 
 fn mesh(receivers: usize) -> Story {
     Story::new(11, System::BulletPrime)
@@ -183,4 +184,20 @@ fn contents_of_no_block_and_of_one_are_complete_too() {
         let end = mesh(3).file(bytes, 32.kib()).run_until_complete(s(20)).unwrap();
         end.assert_all_complete();
     }
+}
+
+#[test]
+fn the_sources_fan_out_grows_when_paths_are_too_slow_to_fill_its_uplink() {
+    // Ten children at 300 kb/s use 3 of the source's 8 Mb/s; all paths are that slow.
+    let run = |receivers: usize| {
+        let mut story = mesh(receivers).file(60.mb(), 64.kib());
+        for number in 1..=receivers {
+            story.at(ms(0)).path_rate("source", &format!("r{number}"), kbit(300));
+        }
+        story.run_for(s(150)).unwrap()
+    };
+    let end = run(24);
+    let sent = end.meter("source").payload_out.bytes_until(Time::from_secs_f64(80.0)) as f64;
+    let ten_children = 80.0 * 10.0 * 37_500.0;
+    assert!(sent > 1.2 * ten_children, "{} of what ten children take", sent / ten_children);
 }

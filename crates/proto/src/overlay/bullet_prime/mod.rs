@@ -128,7 +128,7 @@ impl BulletPrime {
         let held = ctx.holdings.held();
         self.bytes_before = held.iter().map(|b| u64::from(ctx.holdings.block_len(b))).sum();
         if self.setup.is_source() {
-            self.push = Some(Push::new(ctx.now, ctx.holdings.blocks()));
+            self.push = Some(Push::new(ctx.holdings.blocks(), self.fan_out.max()));
         }
         self.tick_at = Some(ctx.now + TICK_QUIET);
         self.with_tree(ctx, |tree, ctx| tree.start(ctx));

@@ -172,27 +172,31 @@ impl BulletPrime {
         self.prune_peers(ctx);
     }
 
-    /// The source's fan-out follows its measured uplink by the same rule.
+    /// The source's fan-out, the number of children it pushes to, follows its measured uplink by
+    /// the same rule: lossy or slow paths to few children must not leave it idle.
     fn judge_fan_out(&mut self, ctx: &mut Ctx<'_>) {
         let Some(push) = &mut self.push else { return };
-        if push.is_finished() {
-            return;
-        }
-        let pushed = push.judged.close(ctx.now);
-        self.fan_out.update(push.children(), pushed);
+        let Some(pushed) = push.judge(ctx.now) else { return };
+        self.fan_out.update(push.fan_out(), pushed);
         let max = self.fan_out.max();
-        self.tree.set_root_children_max(max);
-        if push.children() < max {
-            let children: Vec<LinkId> = self.tree.children().collect();
-            let directory = &self.directory;
-            let is_child = |peer: &PeerInfo| {
-                directory.link(&peer.id).is_some_and(|link| children.contains(&link))
-            };
-            // Whoever RanSub delivered and is no child yet is as good as any.
-            if let Some((peer, _)) = self.candidates.take(ctx.now, |peer| !is_child(peer)) {
-                self.candidates.on_answer(&peer.id);
-                self.with_tree(ctx, |tree, ctx| tree.invite(ctx, peer));
-            }
+        push.set_fan_out(max);
+        let children = push.children();
+        self.tree.set_root_children_max(max.max(children));
+        self.pump(ctx);
+        if children < max {
+            self.invite_child(ctx);
+        }
+    }
+
+    /// Whoever RanSub delivered and is no child yet is as good as any.
+    fn invite_child(&mut self, ctx: &mut Ctx<'_>) {
+        let children: Vec<LinkId> = self.tree.children().collect();
+        let directory = &self.directory;
+        let is_child =
+            |peer: &PeerInfo| directory.link(&peer.id).is_some_and(|link| children.contains(&link));
+        if let Some((peer, _)) = self.candidates.take(ctx.now, |peer| !is_child(peer)) {
+            self.candidates.on_answer(&peer.id);
+            self.with_tree(ctx, |tree, ctx| tree.invite(ctx, peer));
         }
     }
 

@@ -20,8 +20,11 @@ pub(super) struct Push {
     next: BlockIndex,
     children: Vec<Child>,
     turn: usize,
-    /// Bytes pushed since the fan-out was last judged.
-    pub(super) judged: WindowRate,
+    /// To how many of the children is pushed, oldest first.
+    fan_out: usize,
+    /// Bytes pushed since the fan-out was last judged; `None` before the first time, when pipes
+    /// are being filled.
+    judged: Option<WindowRate>,
 }
 
 #[derive(Debug)]
@@ -31,13 +34,14 @@ struct Child {
 }
 
 impl Push {
-    pub(super) fn new(now: Time, blocks: u32) -> Push {
+    pub(super) fn new(blocks: u32, fan_out: usize) -> Push {
         Push {
             out: Bitmap::new(blocks),
             next: 0,
             children: Vec::new(),
             turn: 0,
-            judged: WindowRate::new(now),
+            fan_out,
+            judged: None,
         }
     }
 
@@ -46,9 +50,26 @@ impl Push {
         self.out.is_full()
     }
 
-    /// Children that are pushed to.
+    /// Children that are ready.
     pub(super) fn children(&self) -> usize {
         self.children.len()
+    }
+
+    /// How many children are pushed to.
+    pub(super) fn fan_out(&self) -> usize {
+        self.children.len().min(self.fan_out)
+    }
+
+    /// From now on so many children are pushed to.
+    pub(super) fn set_fan_out(&mut self, fan_out: usize) {
+        self.fan_out = fan_out;
+    }
+
+    /// Bytes per second pushed since the last call; `None` the first time and once all is out.
+    pub(super) fn judge(&mut self, now: Time) -> Option<f64> {
+        let rate = self.judged.map(|window| window.rate(now));
+        self.judged = Some(WindowRate::new(now));
+        rate.filter(|_| !self.is_finished())
     }
 
     /// A child is ready; `held` is what it holds.
@@ -80,7 +101,9 @@ impl Push {
                 return;
             }
             stats.blocks_sent += 1;
-            self.judged.add(u64::from(ctx.holdings.block_len(block)));
+            if let Some(judged) = &mut self.judged {
+                judged.add(u64::from(ctx.holdings.block_len(block)));
+            }
             self.out.insert(block);
         }
     }
@@ -94,8 +117,9 @@ impl Push {
 
     /// Offers the block to each child in turn until one takes it.
     fn push(&mut self, ctx: &mut Ctx<'_>, block: BlockIndex) -> bool {
-        for _ in 0..self.children.len() {
-            self.turn = (self.turn + 1) % self.children.len();
+        let fan_out = self.fan_out();
+        for _ in 0..fan_out {
+            self.turn = (self.turn + 1) % fan_out;
             let child = &mut self.children[self.turn];
             if child.blocked {
                 continue;

@@ -9,7 +9,7 @@ fn source(blocks: u32) -> (Push, Surroundings) {
     (0..blocks).for_each(|block| {
         around.holdings.hold(block);
     });
-    (Push::new(around.now, blocks), around)
+    (Push::new(blocks, 10), around)
 }
 
 fn pump(push: &mut Push, around: &mut Surroundings) {
@@ -73,4 +73,19 @@ fn a_child_that_is_gone_is_not_pushed_to() {
     around.links.room.insert(B, 9);
     pump(&mut push, &mut around);
     assert_eq!((pushed(&around, A).len(), pushed(&around, B).len()), (0, 4));
+}
+
+#[test]
+fn no_more_children_are_pushed_to_than_the_fan_out_says() {
+    let (mut push, mut around) = source(6);
+    for link in [A, B] {
+        push.on_ready(link, &set("000000"));
+        around.links.room.insert(link, 2);
+    }
+    push.set_fan_out(1);
+    pump(&mut push, &mut around);
+    assert_eq!((pushed(&around, A).len(), pushed(&around, B).len()), (2, 0));
+    push.set_fan_out(2);
+    pump(&mut push, &mut around);
+    assert_eq!(pushed(&around, B).len(), 2);
 }
