@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_lock_file_that_names_a_mirror_is_found() {
-        let fine = "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
+        let fine = "source = \"registry+https://github.com/rust-lang/index\"\n";
         assert!(in_lock(fine).is_empty());
         assert_eq!(in_lock("source = \"registry+https://mirror.example/index\"\n").len(), 1);
     }

@@ -448,5 +448,4 @@ fn own_sample<T: Clone>(own: Option<&T>) -> Sample<T> {
 }
 
 #[cfg(test)]
-#[path = "ransub_tests.rs"]
 mod tests;

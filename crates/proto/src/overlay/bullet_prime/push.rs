@@ -134,5 +134,4 @@ impl Push {
 }
 
 #[cfg(test)]
-#[path = "push_tests.rs"]
 mod tests;

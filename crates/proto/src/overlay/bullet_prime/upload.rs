@@ -246,5 +246,4 @@ fn header(now: Time, queued: &Queued, receiver: &Receiver) -> Header {
 }
 
 #[cfg(test)]
-#[path = "upload_tests.rs"]
 mod tests;

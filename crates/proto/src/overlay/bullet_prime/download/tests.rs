@@ -1,5 +1,6 @@
 use super::super::testing::{Surroundings, set};
 use super::*;
+use crate::time::Duration;
 
 /// A receiving side with its surroundings; senders are strings of what they have.
 struct Bench {
