@@ -37,6 +37,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
             failed.push(rung.name);
         }
     }
+    if arguments.is_empty() || arguments.iter().any(|name| name == "sweep") {
+        match compare_profiles() {
+            Ok(trace) => println!("debug and release build give the same trace, {trace}"),
+            Err(why) => {
+                println!("{why}");
+                failed.push("profiles");
+            }
+        }
+    }
     for skip in &skips {
         println!("{skip}");
     }
@@ -79,6 +88,25 @@ fn rungs() -> Vec<Rung> {
         rungs.push(rung("sweep", 2, command));
     }
     rungs
+}
+
+/// Runs one simulation built both ways; the traces must not differ by a bit.
+fn compare_profiles() -> Result<String, String> {
+    let trace = |profile: &[&str]| {
+        let mut command = cargo(&["run", "--quiet"]);
+        command.args(profile).args(["-p", "anabranch-world", "--bin", "simulate", "--"]);
+        command.args(["--nodes", "12", "--size", "3000000", "--seed", "3"]);
+        let output =
+            command.output().map_err(|error| format!("cargo cannot be started: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = text.lines().find_map(|line| line.strip_prefix("trace"));
+        line.map(|hash| hash.trim().to_owned()).ok_or(format!("no trace in:\n{text}"))
+    };
+    let (debug, release) = (trace(&[])?, trace(&["--release"])?);
+    match debug == release {
+        true => Ok(debug),
+        false => Err(format!("debug gives trace {debug}, release {release}")),
+    }
 }
 
 /// The integration tests in a folder, by name, in order.
