@@ -47,7 +47,7 @@ const STEPS: [Step; 12] = [
 fn encode(number: u64, step: &Step) -> Vec<u8> {
     match *step {
         Opened(boot) => opened(number, boot),
-        Written(block) => claim(KIND_WRITTEN, number, &[block..block + 1]),
+        Written(block) => claim(KIND_WRITTEN, number, &to_ranges(&[block])),
         Synced(blocks) => claim(KIND_SYNCED, number, &to_ranges(blocks)),
     }
 }
