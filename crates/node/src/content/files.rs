@@ -233,6 +233,12 @@ impl TreeFiles {
         Ok(())
     }
 
+    /// Counts these files among the new ones, whose names may not be on disk: an earlier process
+    /// made them and was killed.
+    pub fn add_made(&self, entries: BTreeSet<u32>) {
+        self.made().extend(entries);
+    }
+
     /// Puts everything in the directory on disk, with modes, times and names.
     pub fn sync_all(&self) -> io::Result<()> {
         let entries = &self.manifest.entries;

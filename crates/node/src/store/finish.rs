@@ -48,6 +48,7 @@ pub(super) fn finish(store: &Store) -> Result<PathBuf, FinishError> {
     }
     let dest = partial.dest.clone();
     store.state().finished = Some(dest.clone());
+    *store.journal() = None;
     *disk = None;
     Ok(dest)
 }

@@ -26,7 +26,7 @@ use crate::content::{GroupInfo, PageId, Scan, unit_len};
 use anabranch_proto::id::BlockIndex;
 use anabranch_proto::overlay::Holdings;
 use anabranch_proto::summary::Bitmap;
-use partial::Partial;
+use partial::{Journal, Partial};
 use state::State;
 use std::collections::BTreeSet;
 use std::io;
@@ -43,6 +43,9 @@ pub struct Store {
     /// A receiver's partial content; `None` at a source and when all was there. Taken before
     /// `state` where both are.
     disk: Mutex<Option<Partial>>,
+    /// A receiver's record and page log. Taken last and for no longer than a write, never for a
+    /// sync, so that blocks can come meanwhile.
+    journal: Mutex<Option<Journal>>,
     /// What errors name.
     path: PathBuf,
     /// A receiver's working directory.
@@ -104,7 +107,6 @@ impl Store {
             held,
             laid_out: true,
             blocks_unflushed: Vec::new(),
-            pages_unflushed: Vec::new(),
             finished: Some(scan.path.clone()),
         };
         Store {
@@ -113,6 +115,7 @@ impl Store {
             outboard: scan.outboard,
             state: Mutex::new(state),
             disk: Mutex::new(None),
+            journal: Mutex::new(None),
             work: PathBuf::new(),
             path: scan.path,
         }
@@ -128,7 +131,7 @@ impl Store {
         overwrite: bool,
         progress: Progress<'_>,
     ) -> Result<Arc<Store>, OpenError> {
-        partial::open(info, dir, overwrite, progress).map(Arc::new)
+        partial::open(info, dir, overwrite, record::boot_id(), progress).map(Arc::new)
     }
 
     /// The group's parameters.
@@ -188,12 +191,15 @@ impl Store {
 
     /// Checks and keeps a hash page from a peer.
     pub fn accept_page(&self, id: PageId, bytes: &[u8]) -> Result<Learned, PageError> {
-        let mut state = self.state();
-        let was_known =
-            state.trees.get(id.tree as usize).is_some_and(|tree| tree.page(id.page).is_some());
-        let learned = state.accept_page(id, bytes)?;
-        if !was_known {
-            state.pages_unflushed.push(id);
+        let (learned, is_new) = {
+            let mut state = self.state();
+            let was_known =
+                state.trees.get(id.tree as usize).is_some_and(|tree| tree.page(id.page).is_some());
+            (state.accept_page(id, bytes)?, !was_known)
+        };
+        if let (true, Some(journal)) = (is_new, &mut *self.journal()) {
+            let kept = journal.pages.append(id, bytes);
+            kept.map_err(|error| StorageError::of(&self.path, error))?;
         }
         Ok(learned)
     }
@@ -257,8 +263,9 @@ impl Store {
         BlockWriter::new(self, block, len, proof)
     }
 
-    /// Puts on disk what was received, data first, then the record of it. Call every two seconds
-    /// or so and before ending. Cheap when nothing came since.
+    /// Puts on disk what was received, data first, then the record of it. A kill does not lose
+    /// what came since, a power loss does: call every two seconds or so and before ending. Cheap
+    /// when nothing came since.
     pub fn flush(&self) -> Result<(), StorageError> {
         match &mut *self.disk() {
             Some(partial) => self.flush_partial(partial),
@@ -273,35 +280,30 @@ impl Store {
     }
 
     fn flush_partial(&self, partial: &mut Partial) -> Result<(), StorageError> {
-        let (mut blocks, pages, layout) = {
+        let (mut blocks, layout) = {
             let mut state = self.state();
-            let ids = std::mem::take(&mut state.pages_unflushed);
-            let bytes = |id: PageId| state.trees[id.tree as usize].page(id.page);
-            let pages: Vec<_> = ids.into_iter().filter_map(|id| Some((id, bytes(id)?))).collect();
-            (std::mem::take(&mut state.blocks_unflushed), pages, Arc::clone(&state.layout))
+            (std::mem::take(&mut state.blocks_unflushed), Arc::clone(&state.layout))
         };
-        let flushed = partial.flush(self, &layout, &mut blocks, &pages);
+        let flushed = partial.flush(self, &layout, &mut blocks);
         if flushed.is_err() {
-            let mut state = self.state();
-            state.blocks_unflushed.append(&mut blocks);
-            state.pages_unflushed.extend(pages.into_iter().map(|(id, _)| id));
+            self.state().blocks_unflushed.append(&mut blocks);
         }
         flushed
     }
 
+    /// Notes that a block was written, for the case of a kill.
+    fn claim_written(&self, block: BlockIndex) {
+        if let Some(journal) = &mut *self.journal()
+            && let Err(error) = journal.record.claim_written(block)
+        {
+            // The block is there: the next flush claims it, or fails and says why.
+            tracing::debug!(%error, block, "a block is not recorded yet");
+        }
+    }
+
     /// Puts the bytes of these blocks on disk, with their unit values.
     fn sync_blocks(&self, layout: &Layout, blocks: &[BlockIndex]) -> io::Result<()> {
-        let mut entries = BTreeSet::new();
-        let mut first = false;
-        for &block in blocks {
-            let pieces = layout.pieces(block, 0, layout.block_len(block)).unwrap_or_default();
-            for piece in pieces {
-                match piece.place {
-                    Place::First => first = true,
-                    Place::Entry(entry) => _ = entries.insert(entry),
-                }
-            }
-        }
+        let (first, entries) = places(layout, blocks);
         if let (true, First::File { file, .. }) = (first, self.files.first()) {
             file.sync_data()?;
         }
@@ -352,9 +354,29 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn journal(&self) -> MutexGuard<'_, Option<Journal>> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn disk(&self) -> MutexGuard<'_, Option<Partial>> {
         self.disk.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where these blocks are: whether in the first tree, and in which files of a directory.
+fn places(layout: &Layout, blocks: &[BlockIndex]) -> (bool, BTreeSet<u32>) {
+    let mut entries = BTreeSet::new();
+    let mut first = false;
+    for &block in blocks {
+        let pieces = layout.pieces(block, 0, layout.block_len(block)).unwrap_or_default();
+        for piece in pieces {
+            match piece.place {
+                Place::First => first = true,
+                Place::Entry(entry) => _ = entries.insert(entry),
+            }
+        }
+    }
+    (first, entries)
 }
 
 #[cfg(test)]

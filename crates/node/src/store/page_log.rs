@@ -7,6 +7,7 @@ use crate::content::tree::PAGE_LEN_MAX;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 /// A page and its name.
 pub(crate) type Page = (PageId, Vec<u8>);
@@ -14,8 +15,10 @@ pub(crate) type Page = (PageId, Vec<u8>);
 /// The log, open for appending.
 #[derive(Debug)]
 pub(crate) struct PageLog {
-    file: File,
+    file: Arc<File>,
     len: u64,
+    /// Whether something may not be on disk.
+    is_unsynced: bool,
 }
 
 impl PageLog {
@@ -25,21 +28,27 @@ impl PageLog {
         file.read_to_end(&mut bytes)?;
         let (pages, len) = decode(&bytes);
         file.set_len(len)?;
-        Ok((PageLog { file, len }, pages))
+        // Another process may have been killed before it synced them.
+        let is_unsynced = len > 0;
+        Ok((PageLog { file: Arc::new(file), len, is_unsynced }, pages))
     }
 
-    /// Appends pages and puts them on disk.
-    pub(crate) fn append(&mut self, pages: &[Page]) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        for (id, page) in pages {
-            for number in [id.tree, id.page, page.len() as u32] {
-                bytes.extend_from_slice(&number.to_le_bytes());
-            }
-            bytes.extend_from_slice(page);
+    /// Appends a page, with one write.
+    pub(crate) fn append(&mut self, id: PageId, page: &[u8]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(12 + page.len());
+        for number in [id.tree, id.page, page.len() as u32] {
+            bytes.extend_from_slice(&number.to_le_bytes());
         }
-        self.file.write_all_at(&bytes, self.len).and_then(|()| self.file.sync_data())?;
+        bytes.extend_from_slice(page);
+        self.file.write_all_at(&bytes, self.len)?;
         self.len += bytes.len() as u64;
+        self.is_unsynced = true;
         Ok(())
+    }
+
+    /// The file, if it is to be synced: the caller does that.
+    pub(crate) fn take_unsynced(&mut self) -> Option<Arc<File>> {
+        std::mem::take(&mut self.is_unsynced).then(|| Arc::clone(&self.file))
     }
 }
 
@@ -82,8 +91,9 @@ mod tests {
             let (mut log, none) = PageLog::open(file.try_clone()?)?;
             prop_assert!(none.is_empty());
             let page = |at: u32| (PageId { tree: at, page: 0 }, vec![at as u8; 96]);
-            log.append(&[page(1), page(2)])?;
-            log.append(&[page(3)])?;
+            for (id, bytes) in (1..=3).map(page) {
+                log.append(id, &bytes)?;
+            }
             file.set_len(cut.min(324) as u64)?;
             let mut file = file;
             io::Seek::rewind(&mut file)?;

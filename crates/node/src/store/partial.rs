@@ -9,13 +9,14 @@
 //! The record is made last and by a rename, so where it is, the rest is.
 
 use super::page_log::{Page, PageLog};
-use super::record::{self, Decoded, Record};
+use super::record::{self, BootId, Decoded, Record};
 use super::{OpenError, State, StorageError, Store, WriteError, writer};
 use crate::content::files::{Files, First, allocate};
 use crate::content::layout::Layout;
 use crate::content::outboard::Outboard;
 use crate::content::scan::Progress;
 use crate::content::{GroupInfo, Kind, Scan, ScanError, ScanOptions};
+use anabranch_proto::id::BlockIndex;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -37,12 +38,17 @@ pub(super) struct Partial {
     pub(super) dest: PathBuf,
     /// Whether something different may be replaced.
     pub(super) overwrite: bool,
-    record: Record,
-    pages: PageLog,
     /// Whether the disk failed to keep data: then nothing more may be claimed.
     broken: bool,
     /// Held until the content is finished or the process ends.
     _lock: File,
+}
+
+/// What is appended to while blocks come.
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub(super) record: Record,
+    pub(super) pages: PageLog,
 }
 
 impl Partial {
@@ -53,35 +59,51 @@ impl Partial {
         store: &Store,
         layout: &Layout,
         blocks: &mut Vec<u32>,
-        pages: &[Page],
     ) -> Result<(), StorageError> {
         let failed = |error| StorageError::of(&self.dest, error);
         if self.broken {
             return Err(failed(io::Error::other("an earlier write was lost, start again")));
         }
-        if !pages.is_empty() {
-            self.pages.append(pages).map_err(failed)?;
+        let pages = store.journal().as_mut().and_then(|journal| journal.pages.take_unsynced());
+        let synced = pages.map_or(Ok(()), |pages| pages.sync_data()).and_then(|()| {
+            if blocks.is_empty() { Ok(()) } else { store.sync_blocks(layout, blocks) }
+        });
+        if let Err(error) = synced {
+            return Err(self.give_up(store, error));
         }
         if blocks.is_empty() {
             return Ok(());
         }
-        if let Err(error) = store.sync_blocks(layout, blocks) {
-            // After a failed sync the kernel may call the lost pages clean, and a second sync
-            // would succeed.
-            self.broken = true;
-            return Err(failed(error));
+        let claimed = match &mut *store.journal() {
+            Some(journal) => journal.record.claim_synced(blocks),
+            None => return Ok(()),
+        };
+        if let Err(error) = claimed.map_err(failed)?.sync_data() {
+            return Err(self.give_up(store, error));
         }
-        self.record.append(blocks).map_err(failed)?;
         blocks.clear();
         Ok(())
     }
+
+    /// A sync failed. The kernel may call the lost pages clean, and a second sync would succeed:
+    /// nothing more is claimed, here or by the next process.
+    fn give_up(&mut self, store: &Store, error: io::Error) -> StorageError {
+        self.broken = true;
+        if let Some(mut journal) = store.journal().take()
+            && let Err(error) = journal.record.disown_written()
+        {
+            tracing::warn!(%error, "the record cannot be corrected: remove {}", self.work.display());
+        }
+        StorageError::of(&self.dest, error)
+    }
 }
 
-/// Opens a receiver's store: see [`Store::receive`].
+/// Opens a receiver's store while the machine runs as `boot`: see [`Store::receive`].
 pub(super) fn open(
     info: GroupInfo,
     dir: &Path,
     overwrite: bool,
+    boot: BootId,
     progress: Progress<'_>,
 ) -> Result<Store, OpenError> {
     let dest = dir.join(info.name());
@@ -102,34 +124,28 @@ pub(super) fn open(
     }
     fs::create_dir_all(dir).map_err(failed)?;
     let lock = lock(&work, &dest, true)?;
-    let opened = match resume(&info, &work).map_err(failed)? {
+    let opened = match resume(&info, &work, boot).map_err(failed)? {
         Some(opened) => opened,
-        None => begin(&info, dir, &work)
+        None => begin(&info, dir, &work, boot)
             .inspect_err(|_| {
                 // Nothing of use is there yet; the lock goes with it.
                 let _ = fs::remove_dir_all(&work);
             })
             .map_err(failed)?,
     };
-    let partial = Partial {
-        work: work.clone(),
-        dest: dest.clone(),
-        overwrite,
-        record: opened.record,
-        pages: opened.pages.0,
-        broken: false,
-        _lock: lock,
-    };
+    let partial =
+        Partial { work: work.clone(), dest: dest.clone(), overwrite, broken: false, _lock: lock };
     let store = Store {
         files: Files::partial(opened.first),
         outboard: Outboard::new(opened.outboard, info.block_size),
         state: Mutex::new(State::new(&info)),
         disk: Mutex::new(Some(partial)),
+        journal: Mutex::new(Some(opened.journal)),
         path: dest,
         work,
         info,
     };
-    restore(&store, &opened.held, &opened.pages.1)?;
+    restore(&store, &opened.held, &opened.pages)?;
     Ok(store)
 }
 
@@ -217,27 +233,35 @@ fn check_own(work: &Path) -> io::Result<()> {
 struct Opened {
     first: First,
     outboard: Option<File>,
-    record: Record,
-    pages: (PageLog, Vec<Page>),
-    held: Vec<u32>,
+    journal: Journal,
+    pages: Vec<Page>,
+    /// The blocks that are there, and whether each is on disk; some are named as both, that first.
+    held: Vec<(BlockIndex, bool)>,
 }
 
 /// Takes up what an earlier run left; `None` when there is nothing of use.
-fn resume(info: &GroupInfo, work: &Path) -> io::Result<Option<Opened>> {
+fn resume(info: &GroupInfo, work: &Path, boot: BootId) -> io::Result<Option<Opened>> {
     let record = if_there(options().open(work.join("record")))?;
     let first = if_there(options().open(first_path(info, work)))?;
     let (Some(mut record), Some(first)) = (record, first) else { return Ok(None) };
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut record, &mut bytes)?;
-    let decoded = record::decode(&bytes).filter(|decoded| is_same_content(info, decoded));
+    if record::is_of_another_version(&bytes) {
+        let work = work.display();
+        tracing::warn!("{work} is of another version of anabranch: the download starts anew");
+    }
+    let decoded = record::decode(&bytes, boot).filter(|decoded| is_same_content(info, decoded));
     let Some(decoded) = decoded.filter(|_| is_first_right(info, &first)) else { return Ok(None) };
     let outboard = options().create(true).open(work.join("outboard"))?;
     let outboard = Outboard::is_needed(info.block_size).then_some(outboard);
-    let pages = PageLog::open(options().create(true).open(work.join("pages"))?)?;
-    let record = Record::resume(record, &decoded)?;
-    let held = decoded.held.iter().collect();
+    let (log, pages) = PageLog::open(options().create(true).open(work.join("pages"))?)?;
+    let record = Record::resume(record, &decoded, boot)?;
+    let synced = decoded.synced.iter().map(|block| (block, true));
+    let written = decoded.written.iter().map(|block| (block, false));
+    let held = synced.chain(written).collect();
     let first = First::File { file: first, len: info.first_tree_len(), mtime: OnceLock::new() };
-    Ok(Some(Opened { first, outboard, record, pages, held }))
+    let journal = Journal { record, pages: log };
+    Ok(Some(Opened { first, outboard, journal, pages, held }))
 }
 
 /// Whether a record is about these blocks. Another source of the same bytes does not matter.
@@ -255,7 +279,7 @@ fn is_first_right(info: &GroupInfo, first: &File) -> bool {
 }
 
 /// Makes a new partial content in the (locked) working directory.
-fn begin(info: &GroupInfo, dir: &Path, work: &Path) -> io::Result<Opened> {
+fn begin(info: &GroupInfo, dir: &Path, work: &Path, boot: BootId) -> io::Result<Opened> {
     for name in ["record", "data", "manifest", "outboard", "pages"] {
         if_there(fs::remove_file(work.join(name)))?;
     }
@@ -277,7 +301,7 @@ fn begin(info: &GroupInfo, dir: &Path, work: &Path) -> io::Result<Opened> {
         true => Some(options().create(true).open(work.join("outboard"))?),
         false => None,
     };
-    let pages = PageLog::open(options().create(true).open(work.join("pages"))?)?;
+    let (log, pages) = PageLog::open(options().create(true).open(work.join("pages"))?)?;
     let temporary = work.join("record.tmp");
     fs::write(&temporary, record::header(info))?;
     let record = options().open(&temporary)?;
@@ -285,20 +309,21 @@ fn begin(info: &GroupInfo, dir: &Path, work: &Path) -> io::Result<Opened> {
     fs::rename(&temporary, work.join("record"))?;
     sync_directory(work)?;
     sync_directory(dir)?;
-    let decoded = record::decode(&record::header(info)).expect("a header that was just made");
-    let record = Record::resume(record, &decoded)?;
+    let decoded = record::decode(&record::header(info), boot).expect("a header that was just made");
+    let record = Record::resume(record, &decoded, boot)?;
     let first = First::File { file, len: info.first_tree_len(), mtime: OnceLock::new() };
-    Ok(Opened { first, outboard, record, pages, held: Vec::new() })
+    let journal = Journal { record, pages: log };
+    Ok(Opened { first, outboard, journal, pages, held: Vec::new() })
 }
 
-/// Brings what was on disk into the store's state.
-fn restore(store: &Store, held: &[u32], pages: &[Page]) -> Result<(), OpenError> {
+/// Brings what was there into the store's state.
+fn restore(store: &Store, held: &[(BlockIndex, bool)], pages: &[Page]) -> Result<(), OpenError> {
     let first_blocks = {
         let mut state = store.state();
         accept_all(&mut state, pages, |tree| tree == 0);
         let first_blocks = state.layout.blocks();
-        let first = held.iter().filter(|&&block| block < first_blocks);
-        first.for_each(|&block| state.restore(block));
+        let first = held.iter().filter(|(block, _)| *block < first_blocks);
+        first.for_each(|&(block, is_synced)| state.restore(block, is_synced));
         first_blocks
     };
     if store.state().can_lay_out() {
@@ -316,8 +341,12 @@ fn restore(store: &Store, held: &[u32], pages: &[Page]) -> Result<(), OpenError>
     let mut state = store.state();
     if state.laid_out {
         accept_all(&mut state, pages, |tree| tree > 0);
-        let rest = held.iter().filter(|&&block| block >= first_blocks);
-        rest.for_each(|&block| state.restore(block));
+        let rest = held.iter().filter(|(block, _)| *block >= first_blocks);
+        rest.for_each(|&(block, is_synced)| state.restore(block, is_synced));
+        if let Some(tree) = store.files.tree() {
+            let (_, entries) = super::places(&state.layout, &state.blocks_unflushed);
+            tree.add_made(entries);
+        }
     }
     Ok(())
 }

@@ -21,8 +21,6 @@ pub(super) struct State {
     pub(super) laid_out: bool,
     /// Held and not yet on disk.
     pub(super) blocks_unflushed: Vec<BlockIndex>,
-    /// Known and not yet on disk.
-    pub(super) pages_unflushed: Vec<PageId>,
     /// Where the finished content is.
     pub(super) finished: Option<PathBuf>,
 }
@@ -38,7 +36,6 @@ impl State {
             bytes_held: 0,
             laid_out: matches!(info.kind, Kind::File { .. }),
             blocks_unflushed: Vec::new(),
-            pages_unflushed: Vec::new(),
             finished: None,
         }
     }
@@ -118,10 +115,13 @@ impl State {
         is_new
     }
 
-    /// Marks a block as held that was on disk when the store was opened.
-    pub(super) fn restore(&mut self, block: u32) {
+    /// Marks a block as held that was there when the store was opened, on disk or not yet.
+    pub(super) fn restore(&mut self, block: BlockIndex, is_synced: bool) {
         if self.held.insert(block) {
             self.bytes_held += u64::from(self.layout.block_len(block));
+            if !is_synced {
+                self.blocks_unflushed.push(block);
+            }
         }
     }
 }

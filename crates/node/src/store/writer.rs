@@ -125,6 +125,9 @@ impl BlockWriter {
             let is_new = state.hold(self.block, self.len);
             (is_new, is_new && state.can_lay_out())
         };
+        if is_new {
+            self.store.claim_written(self.block);
+        }
         let learned = if manifest_done { lay_out(&self.store)? } else { Learned::default() };
         Ok(Written { duplicate: !is_new, learned, complete: self.store.is_complete() })
     }

@@ -1,8 +1,18 @@
 //! Crashes and restarts.
 use super::*;
+use crate::store::record::BootId;
 
+/// No machine's run is called so.
+const OTHER_BOOT: BootId = std::num::NonZeroU128::new(1);
+
+/// Opens the receiver's store as after a power loss.
+fn receiver_after_power_loss(source: &Store, dir: &Path) -> Arc<Store> {
+    Arc::new(partial::open(source.info().clone(), dir, false, OTHER_BOOT, QUIET).unwrap())
+}
+
+/// What is flushed first is on disk, the rest is only written; nothing is torn.
 #[test]
-fn a_restart_goes_on_from_what_was_flushed() {
+fn a_killed_process_loses_no_block_and_a_power_loss_what_was_not_flushed() {
     let dir = TempDir::new().unwrap();
     let source = source(&shared_file(&dir, 1 << 20), BLOCK_SIZE_MIN);
     let out = dir.path().join("out");
@@ -13,12 +23,52 @@ fn a_restart_goes_on_from_what_was_flushed() {
     (20..30).for_each(|block| _ = move_block(&source, &sink, block, 16384));
     assert!(matches!(receiver(&source, &out), Err(OpenError::InUse { .. })));
     drop(sink);
+    for (unplugged, kept) in [(false, 30), (true, 20)] {
+        let copied = dir.path().join(kept.to_string());
+        copy(&out, &copied);
+        let sink = match unplugged {
+            true => receiver_after_power_loss(&source, &copied),
+            false => receiver(&source, &copied).unwrap(),
+        };
+        assert!(sink.missing_pages(9).is_empty(), "pages are kept");
+        assert_eq!(sink.holdings().held().iter().collect::<Vec<_>>(), Vec::from_iter(0..kept));
+        assert_eq!(sink.bytes_held(), u64::from(kept) * 16384);
+        assert_eq!(fetch(&source, &sink, 16384), 64 - kept);
+        assert_eq!(fs::read(sink.finish().unwrap()).unwrap(), noise(1 << 20));
+    }
+}
+
+#[test]
+fn blocks_of_a_killed_process_are_flushed_by_the_next_one() {
+    let dir = TempDir::new().unwrap();
+    let source = source(&shared_file(&dir, 1 << 20), BLOCK_SIZE_MIN);
+    let out = dir.path().join("out");
     let sink = receiver(&source, &out).unwrap();
-    assert!(sink.missing_pages(9).is_empty(), "pages are kept");
-    assert_eq!(sink.holdings().held().iter().collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
-    assert_eq!(sink.bytes_held(), 20 * 16384);
-    assert_eq!(fetch(&source, &sink, 16384), 44);
-    assert_eq!(fs::read(sink.finish().unwrap()).unwrap(), noise(1 << 20));
+    fetch_pages(&source, &sink, &mut sink.holdings());
+    (0..20).for_each(|block| _ = move_block(&source, &sink, block, 16384));
+    drop(sink);
+    let sink = receiver(&source, &out).unwrap();
+    assert_eq!(sink.holdings().held().count(), 20);
+    sink.flush().unwrap();
+    drop(sink);
+    assert_eq!(receiver_after_power_loss(&source, &out).holdings().held().count(), 20);
+}
+
+#[test]
+fn what_another_version_left_is_started_anew() {
+    let dir = TempDir::new().unwrap();
+    let source = source(&shared_file(&dir, 200_000), BLOCK_SIZE_MIN);
+    let out = dir.path().join("out");
+    let sink = receiver(&source, &out).unwrap();
+    fetch_pages(&source, &sink, &mut sink.holdings());
+    let _ = move_block(&source, &sink, 3, 16384);
+    let record = fs::OpenOptions::new().write(true).open(sink.work.join("record")).unwrap();
+    drop(sink);
+    std::os::unix::fs::FileExt::write_all_at(&record, b"ABrecrd1", 0).unwrap();
+    let sink = receiver(&source, &out).unwrap();
+    assert_eq!(sink.holdings().held().count(), 0);
+    fetch(&source, &sink, 16384);
+    assert_eq!(fs::read(sink.finish().unwrap()).unwrap(), noise(200_000));
 }
 
 /// A copy of a directory as a kill at this moment would leave it.
@@ -34,8 +84,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Runs a download and after each operation resumes from a copy, which must have what was flushed
-/// and complete to the same bytes.
+/// Runs a download and after each operation resumes from a copy, as after a kill and as after a
+/// power loss: it must have what was written, or what was flushed, and complete to the same bytes.
 fn crash_everywhere(root: &Path, block_size: u32) {
     let source = source(root, block_size);
     let dir = TempDir::new().unwrap();
@@ -45,17 +95,21 @@ fn crash_everywhere(root: &Path, block_size: u32) {
     let mut flushed = 0;
     let mut step = 0;
     loop {
-        let crashed = dir.path().join(format!("crashed {step}"));
-        copy(&out, &crashed);
-        let resumed = receiver(&source, &crashed).unwrap();
-        assert_eq!(resumed.holdings().held().count(), flushed, "at step {step}");
-        if step % 3 == 0 {
-            assert_eq!(resumed.missing_pages(99), sink.missing_pages(99), "at step {step}");
+        for unplugged in [false, true] {
+            let crashed = dir.path().join(format!("crashed {step}"));
+            copy(&out, &crashed);
+            let (resumed, kept) = match unplugged {
+                true => (receiver_after_power_loss(&source, &crashed), flushed),
+                false => (receiver(&source, &crashed).unwrap(), sink.holdings().held().count()),
+            };
+            assert_eq!(resumed.holdings().held().count(), kept, "at step {step}");
+            if !unplugged || step % 3 == 0 {
+                assert_eq!(resumed.missing_pages(99), sink.missing_pages(99), "at step {step}");
+            }
+            assert_eq!(fetch(&source, &resumed, 16384), source.info().blocks - kept);
+            assert!(same(&resumed.finish().unwrap(), root), "at step {step}");
+            fs::remove_dir_all(&crashed).unwrap();
         }
-        let left = source.info().blocks - flushed;
-        assert_eq!(fetch(&source, &resumed, 16384), left);
-        assert!(same(&resumed.finish().unwrap(), root), "at step {step}");
-        fs::remove_dir_all(&crashed).unwrap();
         if sink.is_complete() {
             break;
         }
@@ -77,14 +131,14 @@ fn same(a: &Path, b: &Path) -> bool {
 }
 
 #[test]
-fn a_kill_after_any_operation_on_a_file_loses_only_what_was_not_flushed() {
+fn a_kill_after_any_operation_on_a_file_loses_nothing_and_a_power_loss_what_was_not_flushed() {
     let dir = TempDir::new().unwrap();
     crash_everywhere(&shared_file(&dir, 20 * 16384 + 5), BLOCK_SIZE_MIN);
     crash_everywhere(&shared_file(&dir, 9 * 131_072 + 5), 128 << 10);
 }
 
 #[test]
-fn a_kill_after_any_operation_on_a_directory_loses_only_what_was_not_flushed() {
+fn a_kill_after_any_operation_on_a_directory_loses_nothing_and_a_power_loss_what_was_not_flushed() {
     let dir = TempDir::new().unwrap();
     let root = dir.path().join("shared");
     fs::create_dir_all(root.join("sub/empty")).unwrap();
@@ -109,22 +163,26 @@ fn a_record_torn_at_any_byte_still_leads_to_the_whole_file() {
     }
     let record = sink.work.file_name().unwrap().to_owned();
     let len = fs::metadata(sink.work.join("record")).unwrap().len();
-    let mut before = 0;
-    for cut in 0..=len {
+    let mut before = [0; 2];
+    for (cut, unplugged) in (0..=len).flat_map(|cut| [(cut, false), (cut, true)]) {
         let crashed = dir.path().join("crashed");
         copy(&out, &crashed);
         let record = fs::OpenOptions::new().write(true).open(crashed.join(&record).join("record"));
         record.unwrap().set_len(cut).unwrap();
-        let resumed = receiver(&source, &crashed).unwrap();
+        let resumed = match unplugged {
+            true => receiver_after_power_loss(&source, &crashed),
+            false => receiver(&source, &crashed).unwrap(),
+        };
         let held = resumed.holdings().held().count();
-        assert!(held >= before && held <= 4);
-        assert!(held < 4 || cut == len);
-        before = held;
+        let before = &mut before[usize::from(unplugged)];
+        assert!(held >= *before && held <= 4);
+        assert!(held < 4 || !unplugged || cut == len);
+        *before = held;
         assert_eq!(fetch(&source, &resumed, 16384), 6 - held);
         assert_eq!(fs::read(resumed.finish().unwrap()).unwrap(), noise(6 * 16384));
         fs::remove_dir_all(&crashed).unwrap();
     }
-    assert_eq!(before, 4);
+    assert_eq!(before, [4, 4]);
 }
 
 #[test]
@@ -161,7 +219,7 @@ fn a_working_directory_that_is_a_link_is_refused() {
     assert!(matches!(receiver(&source, &out), Err(OpenError::Storage(_))));
 }
 
-/// Not a test by itself: the child that [`kill_9_at_any_moment_loses_no_flushed_block`] kills.
+/// Not a test by itself: the child that [`kill_9_at_any_moment_loses_no_block`] kills.
 #[test]
 fn child_that_downloads_until_killed() {
     let Some(dir) = std::env::var_os("ANABRANCH_TEST_CHILD_DIR") else { return };
@@ -173,18 +231,18 @@ fn child_that_downloads_until_killed() {
     let missing: Vec<_> = holdings.verifiable().iter_without(&[holdings.held()]).collect();
     for (at, block) in missing.into_iter().enumerate() {
         let _ = move_block(&source, &sink, block, 16384);
+        let held = sink.holdings().held().count();
+        fs::write(dir.join("written.tmp"), held.to_string()).unwrap();
+        fs::rename(dir.join("written.tmp"), dir.join("written")).unwrap();
         if at % 7 == 0 {
             sink.flush().unwrap();
-            let held = sink.holdings().held().count();
-            fs::write(dir.join("flushed.tmp"), held.to_string()).unwrap();
-            fs::rename(dir.join("flushed.tmp"), dir.join("flushed")).unwrap();
         }
     }
     sink.finish().unwrap();
 }
 
 #[test]
-fn kill_9_at_any_moment_loses_no_flushed_block() {
+fn kill_9_at_any_moment_loses_no_block() {
     let dir = TempDir::new().unwrap();
     let len = 1000 * 16384 + 1;
     let path = shared_file(&dir, len);
@@ -209,14 +267,14 @@ fn kill_9_at_any_moment_loses_no_flushed_block() {
         if out.join("shared").exists() {
             break;
         }
-        let flushed = fs::read_to_string(dir.path().join("flushed")).unwrap_or("0".into());
+        let written = fs::read_to_string(dir.path().join("written")).unwrap_or("0".into());
         let source = source(&path, BLOCK_SIZE_MIN);
         let sink = receiver(&source, &out).unwrap();
         if sink.is_complete() {
             break;
         }
         let held = sink.holdings().held().count();
-        assert!(held >= flushed.parse().unwrap(), "{held} of {flushed} flushed");
+        assert!(held >= written.parse().unwrap(), "{held} of {written} written");
     }
     assert!(kills > 0, "no child was killed before it was done");
     let source = source(&path, BLOCK_SIZE_MIN);
