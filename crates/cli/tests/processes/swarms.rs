@@ -26,26 +26,6 @@ fn eight_receivers_get_the_same_bytes_and_most_of_them_from_each_other() {
 }
 
 #[test]
-fn a_source_without_a_limit_still_leaves_most_copies_to_the_receivers() {
-    const LEN: usize = 64 << 20;
-    let stage = Stage::new();
-    let file = stage.file("content", LEN);
-    let mut source = stage.send(&file, &["--until-complete", "8"]);
-    let ticket = source.ticket();
-    let names: Vec<String> = (0..8).map(|index| format!("r{index}")).collect();
-    let mut receivers: Vec<_> = names.iter().map(|name| stage.get(name, &ticket, &[])).collect();
-    for (receiver, name) in receivers.iter_mut().zip(&names) {
-        receiver.verified();
-        assert_same(&file, &stage.path(name).join("content"));
-    }
-    let end = source.end();
-    assert_eq!(end.code, Some(0), "{end:?}");
-    let uploaded = number(&end.last["contents"][0], "uploaded");
-    eprintln!("RATIO {}", uploaded as f64 / LEN as f64);
-    assert!(uploaded < 4 * LEN as u64, "the source sent {uploaded} bytes of {LEN}");
-}
-
-#[test]
 fn a_late_joiner_gets_everything() {
     let stage = Stage::new();
     let file = stage.file("content", LEN);
