@@ -4,8 +4,9 @@ use crate::run::{Failure, cargo, check, show, target_dir};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-const USAGE: &str = "which benchmark? limit, scale or slow (simulated), onebox (this machine \
-                     beside other tools; onebox --help)";
+const USAGE: &str = "which benchmark? limit or scale (simulated), slow (simulated and on sockets), \
+                     limits (rate limits on sockets), onebox (this machine beside other tools; \
+                     onebox --help)";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
 const SETTING: [&str; 8] =
@@ -18,6 +19,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
         "scale" => scale(rest),
         "slow" => slow(rest),
+        "limits" => sockets("limits", rest),
         "onebox" => onebox(rest),
         _ => Err(Failure::usage(USAGE)),
     }
@@ -32,13 +34,19 @@ fn scale(rest: &[String]) -> Result<(), Failure> {
 }
 
 /// The others' 95th percentile with one receiver at 1% of their rate beside that without. With
-/// 100 nodes the slow one is the last of 99, beyond the percentile.
+/// 100 nodes the slow one is the last of 99, beyond the percentile. Then the same on sockets.
 fn slow(rest: &[String]) -> Result<(), Failure> {
     let equal = completion(&simulate(&["--nodes", "100"], rest)?, "95th percentile")?;
     let slow = simulate(&["--nodes", "100", "--slow", "1"], rest)?;
     let slow = completion(&slow, "95th percentile")?;
     println!("95th percentile, one slow / all equal {:.3} (promised: within 5%)", slow / equal);
-    Ok(())
+    sockets("slow", &[])
+}
+
+/// A measurement of anabranch alone, in processes of their own on loopback.
+fn sockets(name: &str, rest: &[String]) -> Result<(), Failure> {
+    build_onebox()?;
+    check(Command::new(target_dir().join("release/onebox")).arg(name).args(rest))
 }
 
 /// Runs the simulator, shows its table and gives it back.
@@ -68,8 +76,12 @@ fn completion(table: &str, quantile: &str) -> Result<f64, Failure> {
         .ok_or_else(|| Failure::new(format!("the simulator's table has no row {label:?}")))
 }
 
+fn build_onebox() -> Result<(), Failure> {
+    check(&mut cargo(&["build", "--quiet", "--release", "-p", "onebox", "-p", "anabranch"]))
+}
+
 fn onebox(rest: &[String]) -> Result<(), Failure> {
-    check(&mut cargo(&["build", "--quiet", "--release", "-p", "onebox", "-p", "anabranch"]))?;
+    build_onebox()?;
     let mut command = Command::new(target_dir().join("release/onebox"));
     match rqbit() {
         Ok(program) => {

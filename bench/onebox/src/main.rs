@@ -6,11 +6,14 @@ mod content;
 mod floor;
 mod interrupt;
 mod job;
+mod limits;
 mod process;
+mod slow;
+mod swarm;
 mod torrent;
 mod tracker;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use contender::Contender;
 use contender::{anabranch::Anabranch, aria2::Aria2, libtorrent::Libtorrent, rqbit::Rqbit};
 use job::{Figures, Job};
@@ -24,7 +27,10 @@ use std::path::{Path, PathBuf};
 /// touched before anything is measured. Tools take turns within a round, so that a busy moment of
 /// the machine does not hit one alone; figures are medians over the rounds.
 #[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    alone: Option<Alone>,
     /// The file's length in MB (10⁶ bytes).
     #[arg(long, default_value_t = 1000)]
     size_mb: u64,
@@ -51,6 +57,13 @@ struct Arguments {
     keep: bool,
 }
 
+/// What is measured of anabranch alone.
+#[derive(Subcommand)]
+enum Alone {
+    Slow(slow::Arguments),
+    Limits(limits::Arguments),
+}
+
 /// Who is measured, in which way.
 enum Entry {
     Floor,
@@ -75,12 +88,21 @@ impl Entry {
 
 fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
+    match &arguments.alone {
+        Some(Alone::Slow(arguments)) => return exit_code(slow::measure(arguments)),
+        Some(Alone::Limits(arguments)) => return exit_code(limits::measure(arguments)),
+        None => {}
+    }
     let dir = arguments.dir.join(format!("anabranch-onebox-{}", std::process::id()));
     let result = measure(&arguments, &dir);
     if !(arguments.keep && result.is_err()) {
         // Nothing is lost when it is not there.
         let _ = std::fs::remove_dir_all(&dir);
     }
+    exit_code(result)
+}
+
+fn exit_code(result: Result<(), String>) -> std::process::ExitCode {
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(why) => {
@@ -184,9 +206,7 @@ fn prepare(arguments: &Arguments, dir: &Path) -> io::Result<Job> {
 
 fn print_table(job: &Job, entries: &[Entry], figures: &[Vec<Figures>]) {
     let median = |figures: &[Figures], value: fn(&Figures) -> f64| {
-        let mut values: Vec<f64> = figures.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        (values[(values.len() - 1) / 2] + values[values.len() / 2]) / 2.0
+        swarm::median(figures.iter().map(value).collect())
     };
     let rows: Vec<(&str, f64, f64)> = entries
         .iter()

@@ -177,4 +177,18 @@ proptest! {
         prop_assert!(tree.accept_page(low, &bytes).is_err());
         prop_assert!(tree.page(page).is_none());
     }
+
+    #[test]
+    fn no_bytes_panic_the_proof_decoder(
+        block in any::<u32>(), len in 1u32..=512 << 10, is_root in any::<bool>(),
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let expected = if is_root { Expected::Root([7; 32]) } else { Expected::Inner([7; 32]) };
+        let is_one_unit = len <= 64 << 10;
+        let check = BlockCheck::new(expected, block, 512 << 10, len, &bytes);
+        prop_assert_eq!(check.is_some(), is_one_unit && bytes.is_empty());
+        if let Some(check) = BlockCheck::new(expected, block, 512 << 10, 1, &[]) {
+            prop_assert!(!check.is_right(0, b"a"));
+        }
+    }
 }
