@@ -7,6 +7,9 @@ use crate::time::{Duration, Time};
 
 /// A sender that delivers nothing for this long while it owes something is passed by.
 const HUNG_AFTER: Duration = Duration::from_secs(4);
+/// A holder that was asked to give a block back and has done neither for this long may be too
+/// throttled to hear it: waiting for it would cost the last blocks seconds.
+const UNANSWERED_AFTER: Duration = Duration::from_secs(1);
 /// A block is fetched elsewhere when that is expected to take less than this share of the time
 /// its holder still needs.
 const STEAL_SHARE: f64 = 0.5;
@@ -116,7 +119,7 @@ impl Download {
             Some(at) => {
                 let quiet = ctx.now.since(sender.last_block_at.max(ask.at));
                 let hung = quiet > HUNG_AFTER;
-                if hung || ctx.now.since(at) > HUNG_AFTER {
+                if hung || ctx.now.since(at) > UNANSWERED_AFTER {
                     let counter = if hung {
                         &mut stats.rerequests_slow
                     } else {
