@@ -9,10 +9,11 @@ const LINES_REVIEW: usize = 600;
 const LINES_MAX: usize = 1000;
 
 /// What each crate of ours may depend on, outside its tests.
-const ARROWS: [(&str, &[&str]); 4] = [
+const ARROWS: [(&str, &[&str]); 5] = [
     ("proto", &[]),
     ("world", &["anabranch-proto"]),
     ("node", &["anabranch-proto"]),
+    ("lab", &["anabranch-proto", "anabranch-world"]),
     ("cli", &["anabranch-proto", "anabranch-node", "anabranch-world", "anabranch-lab"]),
 ];
 

@@ -4,6 +4,7 @@
 //!
 //! Where to look:
 //! - [`link`]: one session between two peers over a reliable byte pipe;
+//! - [`transport`]: one endpoint of one connection, packets in and packets out;
 //! - [`overlay`]: one member of one group (who sends what to whom), and the contract all follow;
 //! - [`membership`]: whom a member knows (the control tree, RanSub);
 //! - [`summary`]: what a member says it has (bitmaps, histograms);
@@ -19,3 +20,4 @@ pub mod overlay;
 pub mod random;
 pub mod summary;
 pub mod time;
+pub mod transport;

@@ -9,6 +9,7 @@
 //! - [`story`]: a hard case in ten lines, and what came of it;
 //! - [`sweep`]: small scenarios with faults drawn from a seed, checked at every event;
 //! - [`sim`]: the simulator itself, its wires, and what can go wrong;
+//! - [`topology`]: what a network is made of, for the simulator and the emulator;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
@@ -25,4 +26,5 @@ mod paths;
 pub mod sim;
 pub mod story;
 pub mod sweep;
+pub mod topology;
 pub mod units;

@@ -1,0 +1,11 @@
+//! anabranch's lab: a scenario file in, tables, plots and verdicts out.
+//!
+//! Where to look:
+//! - [`table`]: tidy tables, what every result is made of;
+//! - [`figure`]: plots, as data.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod figure;
+pub mod table;
