@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 const USAGE: &str = "which benchmark? limit or scale (simulated), slow (simulated and on sockets), \
-                     limits (rate limits on sockets), onebox (this machine beside other tools; \
-                     onebox --help)";
+                     limits (rate limits on sockets), onebox (this machine beside other tools), swarm \
+                     (emulated hosts beside other tools; needs root)";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
 const SETTING: [&str; 8] =
@@ -19,8 +19,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
         "scale" => scale(rest),
         "slow" => slow(rest),
-        "limits" => sockets("limits", rest),
+        "limits" => contest("limits", rest),
         "onebox" => onebox(rest),
+        "swarm" => swarm(rest),
         _ => Err(Failure::usage(USAGE)),
     }
 }
@@ -40,13 +41,24 @@ fn slow(rest: &[String]) -> Result<(), Failure> {
     let slow = simulate(&["--nodes", "100", "--slow", "1"], rest)?;
     let slow = completion(&slow, "95th percentile")?;
     println!("95th percentile, one slow / all equal {:.3} (promised: within 5%)", slow / equal);
-    sockets("slow", &[])
+    contest("slow", &[])
 }
 
-/// A measurement of anabranch alone, in processes of their own on loopback.
-fn sockets(name: &str, rest: &[String]) -> Result<(), Failure> {
-    build_onebox()?;
-    check(Command::new(target_dir().join("release/onebox")).arg(name).args(rest))
+/// A measurement with processes of their own.
+fn contest(name: &str, rest: &[String]) -> Result<(), Failure> {
+    build_contest()?;
+    check(Command::new(target_dir().join("release/contest")).arg(name).args(rest))
+}
+
+/// Both settings, unless one is named.
+fn swarm(rest: &[String]) -> Result<(), Failure> {
+    if rest.first().is_some_and(|first| !first.starts_with('-')) {
+        return contest("swarm", rest);
+    }
+    for setting in ["mesh", "lan"] {
+        contest("swarm", &[&[setting.to_owned()], rest].concat())?;
+    }
+    Ok(())
 }
 
 /// Runs the simulator, shows its table and gives it back.
@@ -76,13 +88,14 @@ fn completion(table: &str, quantile: &str) -> Result<f64, Failure> {
         .ok_or_else(|| Failure::new(format!("the simulator's table has no row {label:?}")))
 }
 
-fn build_onebox() -> Result<(), Failure> {
-    check(&mut cargo(&["build", "--quiet", "--release", "-p", "onebox", "-p", "anabranch"]))
+fn build_contest() -> Result<(), Failure> {
+    check(&mut cargo(&["build", "--quiet", "--release", "-p", "contest", "-p", "anabranch"]))
 }
 
 fn onebox(rest: &[String]) -> Result<(), Failure> {
-    build_onebox()?;
-    let mut command = Command::new(target_dir().join("release/onebox"));
+    build_contest()?;
+    let mut command = Command::new(target_dir().join("release/contest"));
+    command.arg("onebox");
     match rqbit() {
         Ok(program) => {
             command.arg("--rqbit").arg(program);

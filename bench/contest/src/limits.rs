@@ -1,6 +1,6 @@
-//! `onebox limits`: whether a limit holds over ten seconds, in wire bytes.
+//! `contest limits`: whether a limit holds over ten seconds, in wire bytes.
 
-use crate::swarm::{LOOK, Member, Place, Swarm, rate};
+use crate::members::{LOOK, Member, Place, Swarm, rate};
 use clap::Args;
 use std::time::{Duration, Instant};
 

@@ -5,24 +5,27 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes per piece: what common torrent makers choose for a file of about a gigabyte.
-const PIECE_LEN: usize = 1 << 20;
+/// Bytes per piece: about a thousand pieces, as common torrent makers choose; 1 MiB for a gigabyte.
+fn piece_len(len: u64) -> usize {
+    (len / 1024).next_power_of_two().clamp(16 << 10, 4 << 20) as usize
+}
 
 /// The bytes of the `.torrent` file for `path`, with the tracker at `announce`.
 pub(crate) fn describe(path: &Path, name: &str, announce: &str) -> io::Result<Vec<u8>> {
-    let (pieces, len) = piece_hashes(path)?;
+    let piece_len = piece_len(std::fs::metadata(path)?.len());
+    let (pieces, len) = piece_hashes(path, piece_len)?;
     let mut bytes = format!("d8:announce{}:{announce}4:info", announce.len()).into_bytes();
     bytes.extend_from_slice(format!("d6:lengthi{len}e4:name{}:{name}", name.len()).as_bytes());
-    bytes.extend_from_slice(format!("12:piece lengthi{PIECE_LEN}e").as_bytes());
+    bytes.extend_from_slice(format!("12:piece lengthi{piece_len}e").as_bytes());
     bytes.extend_from_slice(format!("6:pieces{}:", pieces.len()).as_bytes());
     bytes.extend_from_slice(&pieces);
     bytes.extend_from_slice(b"ee");
     Ok(bytes)
 }
 
-fn piece_hashes(path: &Path) -> io::Result<(Vec<u8>, u64)> {
+fn piece_hashes(path: &Path, piece_len: usize) -> io::Result<(Vec<u8>, u64)> {
     let mut file = File::open(path)?;
-    let mut piece = vec![0; PIECE_LEN];
+    let mut piece = vec![0; piece_len];
     let (mut hashes, mut total) = (Vec::new(), 0);
     loop {
         let len = read_full(&mut file, &mut piece)?;

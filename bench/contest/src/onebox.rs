@@ -1,22 +1,11 @@
-//! `onebox`: one file from one process to N others over loopback, by anabranch and by BitTorrent
-//! clients, beside what the work costs at the least on this machine. Prints medians and ratios.
+//! `contest onebox`: one file from one process to N others over loopback, beside what the work
+//! costs at the least on this machine.
 
-mod contender;
-mod content;
-mod floor;
-mod interrupt;
-mod job;
-mod limits;
-mod process;
-mod slow;
-mod swarm;
-mod torrent;
-mod tracker;
-
-use clap::{Parser, Subcommand};
-use contender::Contender;
-use contender::{anabranch::Anabranch, aria2::Aria2, libtorrent::Libtorrent, rqbit::Rqbit};
-use job::{Figures, Job};
+use crate::contender::{Contender, able, all};
+use crate::job::{self, Figures, Job};
+use crate::seat::Seat;
+use crate::{content, floor, interrupt, members, torrent, tracker};
+use clap::Args;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -26,11 +15,8 @@ use std::path::{Path, PathBuf};
 /// receivers serving each other and verifying every piece. The files are in memory, which is
 /// touched before anything is measured. Tools take turns within a round, so that a busy moment of
 /// the machine does not hit one alone; figures are medians over the rounds.
-#[derive(Parser)]
-#[command(args_conflicts_with_subcommands = true)]
-struct Arguments {
-    #[command(subcommand)]
-    alone: Option<Alone>,
+#[derive(Args)]
+pub(crate) struct Arguments {
     /// The file's length in MB (10⁶ bytes).
     #[arg(long, default_value_t = 1000)]
     size_mb: u64,
@@ -57,13 +43,6 @@ struct Arguments {
     keep: bool,
 }
 
-/// What is measured of anabranch alone.
-#[derive(Subcommand)]
-enum Alone {
-    Slow(slow::Arguments),
-    Limits(limits::Arguments),
-}
-
 /// Who is measured, in which way.
 enum Entry {
     Floor,
@@ -86,33 +65,17 @@ impl Entry {
     }
 }
 
-fn main() -> std::process::ExitCode {
-    let arguments = Arguments::parse();
-    match &arguments.alone {
-        Some(Alone::Slow(arguments)) => return exit_code(slow::measure(arguments)),
-        Some(Alone::Limits(arguments)) => return exit_code(limits::measure(arguments)),
-        None => {}
-    }
+pub(crate) fn measure(arguments: &Arguments) -> Result<(), String> {
     let dir = arguments.dir.join(format!("anabranch-onebox-{}", std::process::id()));
-    let result = measure(&arguments, &dir);
+    let result = measure_in(arguments, &dir);
     if !(arguments.keep && result.is_err()) {
         // Nothing is lost when it is not there.
         let _ = std::fs::remove_dir_all(&dir);
     }
-    exit_code(result)
+    result
 }
 
-fn exit_code(result: Result<(), String>) -> std::process::ExitCode {
-    match result {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("onebox: {why}");
-            std::process::ExitCode::FAILURE
-        }
-    }
-}
-
-fn measure(arguments: &Arguments, dir: &Path) -> Result<(), String> {
+fn measure_in(arguments: &Arguments, dir: &Path) -> Result<(), String> {
     let mut entries = entries(arguments)?;
     has_room(arguments)?;
     interrupt::watch(dir.to_owned()).map_err(|error| format!("signals: {error}"))?;
@@ -137,28 +100,16 @@ fn measure(arguments: &Arguments, dir: &Path) -> Result<(), String> {
 
 /// Those that were asked for and can run; says who cannot, and why.
 fn entries(arguments: &Arguments) -> Result<Vec<Entry>, String> {
-    let contenders: Vec<Box<dyn Contender>> = vec![
-        Box::new(Anabranch::new(arguments.anabranch.clone())),
-        Box::new(Aria2),
-        Box::new(Libtorrent),
-        Box::new(Rqbit::new(arguments.rqbit.clone())),
-    ];
+    let contenders = all(arguments.anabranch.clone(), arguments.rqbit.clone());
     let wanted = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|o| o == name);
     let mut entries = Vec::new();
     if wanted("floor") {
         entries.push(Entry::Floor);
     }
-    for contender in contenders.into_iter().filter(|contender| wanted(contender.name())) {
-        match contender.version() {
-            Ok(version) => {
-                eprintln!("{:<10} {version}", contender.name());
-                entries.push(Entry::Program(contender));
-            }
-            Err(why) => eprintln!("{:<10} skipped: {why}", contender.name()),
-        }
-    }
+    let asked = contenders.into_iter().filter(|contender| wanted(contender.name()));
+    entries.extend(able(asked).map(Entry::Program));
     if entries.is_empty() {
-        return Err("nobody is left to measure: see --only in `onebox --help`".into());
+        return Err("nobody is left to measure: see --only in `contest onebox --help`".into());
     }
     Ok(entries)
 }
@@ -189,7 +140,7 @@ fn prepare(arguments: &Arguments, dir: &Path) -> io::Result<Job> {
     let len = arguments.size_mb * 1_000_000;
     content::write_random(&content, len)?;
     content::touch_memory(dir, len * arguments.receivers as u64)?;
-    let tracker = tracker::Tracker::start()?;
+    let tracker = tracker::Tracker::start(&Seat::loopback())?;
     let torrent = torrent::describe(&content, "content", &tracker.url())?;
     let torrent_path = dir.join("content.torrent");
     std::fs::write(&torrent_path, torrent)?;
@@ -198,7 +149,7 @@ fn prepare(arguments: &Arguments, dir: &Path) -> io::Result<Job> {
         hash: content::hash(&content)?,
         content,
         len,
-        receivers: arguments.receivers,
+        seats: vec![Seat::loopback(); arguments.receivers + 1],
         torrent: torrent_path,
         tracker,
     })
@@ -206,7 +157,7 @@ fn prepare(arguments: &Arguments, dir: &Path) -> io::Result<Job> {
 
 fn print_table(job: &Job, entries: &[Entry], figures: &[Vec<Figures>]) {
     let median = |figures: &[Figures], value: fn(&Figures) -> f64| {
-        swarm::median(figures.iter().map(value).collect())
+        members::median(figures.iter().map(value).collect())
     };
     let rows: Vec<(&str, f64, f64)> = entries
         .iter()
@@ -223,7 +174,7 @@ fn print_table(job: &Job, entries: &[Entry], figures: &[Vec<Figures>]) {
     println!(
         "{} MB to {} receivers on {} cores, medians of {} rounds",
         job.len / 1_000_000,
-        job.receivers,
+        job.receivers(),
         std::thread::available_parallelism().map_or(0, usize::from),
         figures.first().map_or(0, Vec::len)
     );

@@ -3,6 +3,7 @@
 use super::{Contender, version_line};
 use crate::job::Job;
 use crate::process::Process;
+use crate::seat::Seat;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,12 +21,15 @@ impl Anabranch {
     }
 
     /// The program with state and configuration of its own, and everything else as it comes.
-    fn command(&self, dir: &Path) -> Command {
-        let mut command = Command::new(&self.program);
+    fn command(&self, seat: &Seat, dir: &Path) -> Command {
+        let mut command = seat.command(&self.program);
         command.env("XDG_STATE_HOME", dir.join("state")).env("XDG_CONFIG_HOME", dir.join("config"));
         command
     }
 }
+
+/// The port that the program takes where it is free.
+const PORT: u16 = 27182;
 
 fn ticket_file(job: &Job) -> PathBuf {
     job.dir.join("ticket")
@@ -46,8 +50,11 @@ impl Contender for Anabranch {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut command = self.command(dir);
+        let mut command = self.command(job.source_seat(), dir);
         command.arg("send").arg(&job.content).arg("--ticket-file").arg(ticket_file(job));
+        if let Some(address) = job.source_seat().own_address() {
+            command.arg("--advertise").arg(format!("{address}:{PORT}"));
+        }
         Process::start(&mut command, dir)
     }
 
@@ -55,8 +62,8 @@ impl Contender for Anabranch {
         std::fs::read_to_string(ticket_file(job)).is_ok_and(|ticket| ticket.ends_with('\n'))
     }
 
-    fn start_receiver(&mut self, job: &Job, _index: usize, dir: &Path) -> io::Result<Process> {
-        let mut command = self.command(dir);
+    fn start_receiver(&mut self, job: &Job, index: usize, dir: &Path) -> io::Result<Process> {
+        let mut command = self.command(job.receiver_seat(index), dir);
         command
             .arg("get")
             .arg(format!("@{}", ticket_file(job).display()))

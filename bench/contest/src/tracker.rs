@@ -1,25 +1,26 @@
-//! The smallest BitTorrent tracker: everybody on 127.0.0.1, every peer told of every other.
+//! The smallest BitTorrent tracker: every peer is told of every other.
 
+use crate::seat::Seat;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Port of each peer, and whether it said that it lacks nothing.
-type Peers = Arc<Mutex<BTreeMap<u16, bool>>>;
+/// Where each peer listens, and whether it said that it lacks nothing.
+type Peers = Arc<Mutex<BTreeMap<SocketAddrV4, bool>>>;
 
 /// A tracker for one torrent, served until the process ends.
 pub(crate) struct Tracker {
-    port: u16,
+    address: SocketAddr,
     peers: Peers,
 }
 
 impl Tracker {
-    /// Starts serving on a free port.
-    pub(crate) fn start() -> io::Result<Tracker> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let port = listener.local_addr()?.port();
+    /// Starts serving on a free port at `seat`.
+    pub(crate) fn start(seat: &Seat) -> io::Result<Tracker> {
+        let listener = seat.listen()?;
+        let address = listener.local_addr()?;
         let peers = Peers::default();
         let shared = Arc::clone(&peers);
         std::thread::spawn(move || {
@@ -28,12 +29,12 @@ impl Tracker {
                 let _ = answer(stream, &shared);
             }
         });
-        Ok(Tracker { port, peers })
+        Ok(Tracker { address, peers })
     }
 
     /// The announce address to put into the torrent.
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/announce", self.port)
+        format!("http://{}/announce", self.address)
     }
 
     /// Whether a peer that has everything has announced itself.
@@ -59,7 +60,8 @@ fn answer(mut stream: TcpStream, peers: &Peers) -> io::Result<()> {
     }
     let head = String::from_utf8_lossy(&request[..len]);
     let query = head.split(' ').nth(1).and_then(|target| target.split_once('?'));
-    let body = announce(query.map_or("", |(_, query)| query), peers);
+    let SocketAddr::V4(from) = stream.peer_addr()? else { return Ok(()) };
+    let body = announce(query.map_or("", |(_, query)| query), *from.ip(), peers);
     let lines = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
@@ -68,23 +70,24 @@ fn answer(mut stream: TcpStream, peers: &Peers) -> io::Result<()> {
     stream.write_all(&body)
 }
 
-fn announce(query: &str, peers: &Peers) -> Vec<u8> {
+fn announce(query: &str, from: Ipv4Addr, peers: &Peers) -> Vec<u8> {
     let value = |name: &str| {
         query.split('&').find_map(|pair| pair.split_once('=').filter(|(key, _)| *key == name))
     };
     let port: u16 = value("port").and_then(|(_, port)| port.parse().ok()).unwrap_or(0);
+    let me = SocketAddrV4::new(from, port);
     let mut peers = peers.lock().unwrap_or_else(PoisonError::into_inner);
     if value("event").is_some_and(|(_, event)| event == "stopped") {
-        peers.remove(&port);
+        peers.remove(&me);
     } else if port != 0 {
-        peers.insert(port, value("left").is_some_and(|(_, left)| left == "0"));
+        peers.insert(me, value("left").is_some_and(|(_, left)| left == "0"));
     }
-    let others: Vec<u16> = peers.keys().copied().filter(|other| *other != port).collect();
+    let others: Vec<_> = peers.keys().copied().filter(|other| *other != me).collect();
     let mut body =
         format!("d8:intervali20e12:min intervali5e5:peers{}:", others.len() * 6).into_bytes();
     for other in others {
-        body.extend_from_slice(&[127, 0, 0, 1]);
-        body.extend_from_slice(&other.to_be_bytes());
+        body.extend_from_slice(&other.ip().octets());
+        body.extend_from_slice(&other.port().to_be_bytes());
     }
     body.push(b'e');
     body

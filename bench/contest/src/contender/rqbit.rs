@@ -1,8 +1,9 @@
 //! rqbit: `rqbit download` for the source too, which checks the file first and then serves it.
 
-use super::{Contender, free_port, version_line};
+use super::{Contender, version_line};
 use crate::job::Job;
 use crate::process::Process;
+use crate::seat::free_port;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

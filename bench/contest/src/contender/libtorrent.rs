@@ -1,8 +1,9 @@
 //! libtorrent-rasterbar, through its Python binding: the work itself is all in the library.
 
-use super::{Contender, free_port};
+use super::Contender;
 use crate::job::Job;
 use crate::process::Process;
+use crate::seat::Seat;
 use std::io;
 use std::path::Path;
 use std::process::Command;
@@ -15,13 +16,13 @@ const SCRIPT: &str = include_str!("../../libtorrent_peer.py");
 pub(crate) struct Libtorrent;
 
 impl Libtorrent {
-    fn start(job: &Job, folder: &Path, dir: &Path) -> io::Result<Process> {
-        let mut command = Command::new(PYTHON);
+    fn start(job: &Job, seat: &Seat, folder: &Path, dir: &Path) -> io::Result<Process> {
+        let mut command = seat.command(PYTHON);
         command
             .args(["-c", SCRIPT])
             .arg(&job.torrent)
             .arg(folder)
-            .arg(free_port()?.to_string())
+            .arg(format!("{}:{}", seat.address(), seat.port()?))
             .arg(dir.join("done"));
         Process::start(&mut command, dir)
     }
@@ -43,15 +44,15 @@ impl Contender for Libtorrent {
     }
 
     fn start_source(&mut self, job: &Job, dir: &Path) -> io::Result<Process> {
-        Libtorrent::start(job, &job.dir, dir)
+        Libtorrent::start(job, job.source_seat(), &job.dir, dir)
     }
 
     fn source_is_ready(&mut self, job: &Job, dir: &Path) -> bool {
         job.tracker.has_seed() && dir.join("done").exists()
     }
 
-    fn start_receiver(&mut self, job: &Job, _index: usize, dir: &Path) -> io::Result<Process> {
-        Libtorrent::start(job, dir, dir)
+    fn start_receiver(&mut self, job: &Job, index: usize, dir: &Path) -> io::Result<Process> {
+        Libtorrent::start(job, job.receiver_seat(index), dir, dir)
     }
 
     fn has_finished(&mut self, _job: &Job, _index: usize, dir: &Path) -> bool {

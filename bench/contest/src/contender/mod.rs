@@ -9,8 +9,7 @@ pub(crate) mod rqbit;
 use crate::job::Job;
 use crate::process::Process;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program that can do the job.
@@ -34,9 +33,27 @@ pub(crate) trait Contender {
     fn has_finished(&mut self, job: &Job, index: usize, dir: &Path) -> bool;
 }
 
-/// A TCP port that nobody uses now.
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+/// All of them; the programs of anabranch and rqbit as given, or else where they are usually.
+pub(crate) fn all(anabranch: Option<PathBuf>, rqbit: Option<PathBuf>) -> Vec<Box<dyn Contender>> {
+    vec![
+        Box::new(anabranch::Anabranch::new(anabranch)),
+        Box::new(aria2::Aria2),
+        Box::new(libtorrent::Libtorrent),
+        Box::new(rqbit::Rqbit::new(rqbit)),
+    ]
+}
+
+/// Those that can take part here; says which version they are, or why they cannot.
+pub(crate) fn able(
+    contenders: impl Iterator<Item = Box<dyn Contender>>,
+) -> impl Iterator<Item = Box<dyn Contender>> {
+    contenders.filter(|contender| {
+        let version = contender.version();
+        let is_able = version.is_ok();
+        let told = version.unwrap_or_else(|why| format!("skipped: {why}"));
+        eprintln!("{:<10} {told}", contender.name());
+        is_able
+    })
 }
 
 /// The first line that `program` prints about its version.

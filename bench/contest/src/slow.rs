@@ -1,6 +1,6 @@
-//! `onebox slow`: what one slow receiver costs the others, on real sockets.
+//! `contest slow`: what one slow receiver costs the others, on real sockets.
 
-use crate::swarm::{Place, Swarm, median, rate};
+use crate::members::{Place, Swarm, median, rate};
 use clap::Args;
 
 /// One source and equal receivers on loopback, all limited so that their limits bind, beside the

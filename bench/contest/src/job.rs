@@ -3,6 +3,7 @@
 use crate::contender::Contender;
 use crate::content;
 use crate::process::Process;
+use crate::seat::Seat;
 use crate::tracker::Tracker;
 use std::io;
 use std::path::PathBuf;
@@ -24,8 +25,8 @@ pub(crate) struct Job {
     pub(crate) len: u64,
     /// Its BLAKE3 hash.
     pub(crate) hash: blake3::Hash,
-    /// How many processes receive it.
-    pub(crate) receivers: usize,
+    /// Where its processes run: the source's first, then every receiver's.
+    pub(crate) seats: Vec<Seat>,
     /// Its torrent.
     pub(crate) torrent: PathBuf,
     /// The tracker that torrent names.
@@ -37,11 +38,28 @@ pub(crate) struct Job {
 pub(crate) struct Figures {
     /// From the start of the first receiver until the last has everything, verified.
     pub(crate) wall_s: f64,
+    /// The same until the median receiver has.
+    pub(crate) median_s: f64,
     /// CPU time of all processes meanwhile, user and system.
     pub(crate) cpu_s: f64,
 }
 
 impl Job {
+    /// How many processes receive it.
+    pub(crate) fn receivers(&self) -> usize {
+        self.seats.len() - 1
+    }
+
+    /// Where the source runs.
+    pub(crate) fn source_seat(&self) -> &Seat {
+        &self.seats[0]
+    }
+
+    /// Where receiver number `index` runs.
+    pub(crate) fn receiver_seat(&self, index: usize) -> &Seat {
+        &self.seats[index + 1]
+    }
+
     /// An empty directory for one receiver's files.
     pub(crate) fn receiver_dir(&self, contender: &str, index: usize) -> io::Result<PathBuf> {
         self.fresh_dir(&format!("{contender}-{index}"))
@@ -58,7 +76,7 @@ impl Job {
 
     /// Bytes delivered in a run, in units of 10⁹.
     pub(crate) fn delivered_gb(&self) -> f64 {
-        self.len as f64 * self.receivers as f64 / 1e9
+        self.len as f64 * self.receivers() as f64 / 1e9
     }
 }
 
@@ -71,7 +89,7 @@ pub(crate) fn run(job: &Job, contender: &mut dyn Contender) -> Result<Figures, S
     let source = contender.start_source(job, &source_dir).map_err(failed)?;
     wait(SOURCE_MAX, || contender.source_is_ready(job, &source_dir), &[&source])
         .map_err(|why| format!("{name}'s source {why}: see {}", source_dir.display()))?;
-    let dirs: Vec<PathBuf> = (0..job.receivers)
+    let dirs: Vec<PathBuf> = (0..job.receivers())
         .map(|index| job.receiver_dir(name, index))
         .collect::<io::Result<_>>()
         .map_err(failed)?;
@@ -84,9 +102,13 @@ pub(crate) fn run(job: &Job, contender: &mut dyn Contender) -> Result<Figures, S
         .map(|(index, dir)| contender.start_receiver(job, index, dir))
         .collect::<io::Result<_>>()
         .map_err(failed)?;
-    let mut left: Vec<usize> = (0..job.receivers).collect();
+    let mut left: Vec<usize> = (0..job.receivers()).collect();
+    let mut median_s = 0.0;
     let all_done = || {
         left.retain(|index| !contender.has_finished(job, *index, &dirs[*index]));
+        if left.len() > job.receivers() / 2 {
+            median_s = started.elapsed().as_secs_f64();
+        }
         left.is_empty()
     };
     let watched: Vec<&Process> = receivers.iter().collect();
@@ -105,7 +127,7 @@ pub(crate) fn run(job: &Job, contender: &mut dyn Contender) -> Result<Figures, S
         }
         std::fs::remove_dir_all(dir).map_err(failed)?;
     }
-    Ok(Figures { wall_s, cpu_s })
+    Ok(Figures { wall_s, median_s, cpu_s })
 }
 
 fn wait(

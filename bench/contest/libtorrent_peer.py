@@ -1,4 +1,4 @@
-"""One libtorrent peer: shares or fetches one torrent over loopback, TCP only, unencrypted.
+"""One libtorrent peer: shares or fetches one torrent TCP only, unencrypted.
 
 Writes the file MARKER once it holds everything (every piece checked by libtorrent), then serves
 until it is told to stop.
@@ -10,12 +10,12 @@ import sys
 import libtorrent as lt
 
 
-def session(port):
+def session(listen):
     """A session with everything off that would look beyond the tracker."""
     settings = lt.high_performance_seed()
     settings.update(
         {
-            "listen_interfaces": f"127.0.0.1:{port}",
+            "listen_interfaces": listen,
             "enable_dht": False,
             "enable_lsd": False,
             "enable_upnp": False,
@@ -35,9 +35,9 @@ def session(port):
 
 
 def main():
-    torrent, folder, port, marker = sys.argv[1:5]
+    torrent, folder, listen, marker = sys.argv[1:5]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    peers = session(int(port))
+    peers = session(listen)
     peers.add_torrent({"ti": lt.torrent_info(torrent), "save_path": folder})
     finished = False
     while True:

@@ -1,8 +1,9 @@
 //! aria2c, with everything off that would look beyond the tracker.
 
-use super::{Contender, free_port, version_line};
+use super::{Contender, version_line};
 use crate::job::Job;
 use crate::process::Process;
+use crate::seat::Seat;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,14 +13,14 @@ use std::process::Command;
 pub(crate) struct Aria2;
 
 impl Aria2 {
-    fn command(job: &Job) -> io::Result<Command> {
-        let mut command = Command::new("aria2c");
+    fn command(job: &Job, seat: &Seat) -> io::Result<Command> {
+        let mut command = seat.command("aria2c");
         command
             .args(["--no-conf", "--quiet", "--async-dns=false", "--seed-ratio=0.0"])
             .args(["--enable-dht=false", "--enable-dht6=false", "--bt-enable-lpd=false"])
             .args(["--bt-min-crypto-level=plain", "--bt-require-crypto=false"])
             .args(["--file-allocation=falloc", "--bt-max-peers=0"])
-            .arg(format!("--listen-port={}", free_port()?))
+            .arg(format!("--listen-port={}", seat.port()?))
             .arg(format!("--torrent-file={}", job.torrent.display()));
         Ok(command)
     }
@@ -35,7 +36,7 @@ impl Contender for Aria2 {
     }
 
     fn start_source(&mut self, job: &Job, dir: &Path) -> io::Result<Process> {
-        let mut command = Aria2::command(job)?;
+        let mut command = Aria2::command(job, job.source_seat())?;
         command.arg(format!("--dir={}", job.dir.display())).arg("--bt-seed-unverified=true");
         Process::start(&mut command, dir)
     }
@@ -44,11 +45,11 @@ impl Contender for Aria2 {
         job.tracker.has_seed()
     }
 
-    fn start_receiver(&mut self, job: &Job, _index: usize, dir: &Path) -> io::Result<Process> {
+    fn start_receiver(&mut self, job: &Job, index: usize, dir: &Path) -> io::Result<Process> {
         let hook = dir.join("hook");
         std::fs::write(&hook, format!("#!/bin/sh\n: > '{}/done'\n", dir.display()))?;
         std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o700))?;
-        let mut command = Aria2::command(job)?;
+        let mut command = Aria2::command(job, job.receiver_seat(index))?;
         command
             .arg(format!("--dir={}", dir.display()))
             .arg(format!("--on-bt-download-complete={}", hook.display()));
