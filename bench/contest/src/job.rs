@@ -2,7 +2,7 @@
 
 use crate::contender::Contender;
 use crate::content;
-use crate::process::Process;
+use crate::process::{self, Process};
 use crate::seat::Seat;
 use crate::tracker::Tracker;
 use std::io;
@@ -118,8 +118,9 @@ pub(crate) fn run(job: &Job, contender: &mut dyn Contender) -> Result<Figures, S
     let cpu_receivers: f64 = receivers.iter().map(Process::cpu_seconds).sum();
     let cpu_s = source.cpu_seconds() - cpu_before + cpu_receivers;
 
-    drop(receivers);
-    drop(source);
+    let mut processes = receivers;
+    processes.push(source);
+    process::end(processes);
     for dir in dirs {
         let hash = content::hash(&dir.join("content")).map_err(failed)?;
         if hash != job.hash {

@@ -45,6 +45,11 @@ impl Process {
         ticks.unwrap_or(0) as f64 / TICKS_PER_SECOND
     }
 
+    fn ask_to_end(&self) {
+        // It may be gone already, and then there is nothing to end.
+        let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
+    }
+
     /// Whether it has ended, found without waiting for it.
     pub(crate) fn has_ended(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
@@ -54,12 +59,16 @@ impl Process {
     }
 }
 
+/// Ends processes together: some clients take seconds to leave.
+pub(crate) fn end(processes: Vec<Process>) {
+    processes.iter().for_each(Process::ask_to_end);
+    drop(processes);
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         interrupt::forget(self.child.id());
-        let pid = Pid::from_raw(self.child.id() as i32);
-        // It may be gone already, and then there is nothing to end.
-        let _ = kill(pid, Signal::SIGTERM);
+        self.ask_to_end();
         let deadline = Instant::now() + LEAVE_MAX;
         while Instant::now() < deadline {
             if !matches!(self.child.try_wait(), Ok(None)) {
