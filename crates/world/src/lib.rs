@@ -11,6 +11,7 @@
 //! - [`sim`]: the simulator itself, its wires, and what can go wrong;
 //! - [`net`]: the packet-level network, in virtual or in real time;
 //! - [`topology`]: what a network is made of, for the simulator and the emulator;
+//! - [`flows`]: plain connections over a packet-level network, for experiments with transports;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
@@ -21,6 +22,7 @@ pub mod bounds;
 pub mod clock;
 mod event;
 pub mod flags;
+pub mod flows;
 mod fluid;
 pub mod meter;
 pub mod net;
