@@ -10,6 +10,7 @@
 //! - [`sweep`]: small scenarios with faults drawn from a seed, checked at every event;
 //! - [`sim`]: the simulator itself, its wires, and what can go wrong;
 //! - [`emu`]: the emulator, which carries real programs' packets in real time;
+//! - [`net`]: the packet-level network, in virtual or in real time;
 //! - [`topology`]: what a network is made of, for the simulator and the emulator;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
@@ -25,6 +26,7 @@ mod event;
 pub mod flags;
 mod fluid;
 pub mod meter;
+pub mod net;
 mod paths;
 pub mod sim;
 pub mod story;
