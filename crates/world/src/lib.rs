@@ -9,17 +9,20 @@
 //! - [`story`]: a hard case in ten lines, and what came of it;
 //! - [`sweep`]: small scenarios with faults drawn from a seed, checked at every event;
 //! - [`sim`]: the simulator itself, its wires, and what can go wrong;
+//! - [`emu`]: the emulator, which carries real programs' packets in real time;
 //! - [`net`]: the packet-level network, in virtual or in real time;
 //! - [`topology`]: what a network is made of, for the simulator and the emulator;
 //! - [`flows`]: plain connections over a packet-level network, for experiments with transports;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
-#![forbid(unsafe_code)]
+// Only `emu::system` has any, with its reasons.
+#![deny(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod bounds;
 pub mod clock;
+pub mod emu;
 mod event;
 pub mod flags;
 pub mod flows;

@@ -1,0 +1,289 @@
+//! The loop that moves packets in real time: from the hosts' devices into the network, and out of it
+//! to the hosts when they are due.
+//!
+//! One turn: deliver what is due; sleep until the next event or until a device has a packet; read a
+//! few packets of each device that has some. Sleeps end a little early and the rest is spent
+//! looking, since a timer alone is some tens of microseconds late.
+//!
+//! What is measured is what a host would notice. A packet may have waited in its device until it was
+//! read, and may be written after it was due. The second is known. For the first the bound is taken:
+//! the time since the loop last came by, or since it woke up.
+
+use super::address;
+use super::lateness::Histogram;
+use super::namespace::Port;
+use super::pool::{Buffer, Pool};
+use super::system;
+use crate::net::{Carried, LinkStats, Network, Packet};
+use crate::topology::{LinkIx, NodeIx, Topology};
+use anabranch_proto::time::Time;
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::EventFd;
+use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::sys::timerfd::{self, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockId, clock_gettime};
+use std::rc::Rc;
+
+/// The last part of a sleep, which is spent looking, in nanoseconds.
+const LOOK: u64 = 20_000;
+/// Packets that are read from one device before others have their turn.
+const READS_PER_TURN: usize = 32;
+/// Devices that one call reports.
+const EVENTS: usize = 64;
+/// What a packet may be late before it counts as late, in nanoseconds.
+pub(super) const LATE: u64 = 1_000_000;
+/// Memory for packets under way. What comes when it is used up is dropped and spoils the run.
+const MEMORY: usize = 1 << 30;
+
+const TIMER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+
+/// A packet's bytes, and how long it may have waited in the device it came from, in nanoseconds.
+pub(super) struct Body {
+    buffer: Buffer,
+    waited: u64,
+}
+
+impl Carried for Body {}
+
+/// What the loop counted.
+pub(super) struct Outcome {
+    /// The links' counters, in the order of the topology.
+    pub(super) links: Vec<LinkStats>,
+    /// How late each packet was: its wait in the device at most, and its delivery after it was due.
+    pub(super) lateness: Histogram,
+    /// How long after the time it was set for each timer woke the loop.
+    pub(super) wakes: Histogram,
+    /// Why there was no real-time priority, if there was none.
+    pub(super) not_real_time: Option<String>,
+    /// Packets that came from each host.
+    pub(super) read: Vec<u64>,
+    /// Packets that were given to each host.
+    pub(super) written: Vec<u64>,
+    /// Packets with [`LATE`] or more.
+    pub(super) late: u64,
+    /// Packets that go to no host: multicast, other addresses.
+    pub(super) elsewhere: u64,
+    /// Packets that the kernel did not take.
+    pub(super) refused: u64,
+    /// Packets for which there was no memory.
+    pub(super) without_memory: u64,
+    /// The most packets under way at once.
+    pub(super) buffers: usize,
+    /// How long it ran.
+    pub(super) ran: Time,
+    /// Processor time it took, the kernel's work for its reads and writes included.
+    pub(super) worked: Time,
+}
+
+/// The loop and what it works on.
+pub(super) struct Engine<'a> {
+    ports: &'a [Port],
+    /// The node of each port.
+    nodes: &'a [NodeIx],
+    /// The port of each node that is a host.
+    port_of: Vec<u32>,
+    network: Network<Body>,
+    link_count: u32,
+    epoll: Epoll,
+    timer: TimerFd,
+    /// What the timer is set to.
+    armed: Time,
+    /// The clock's reading at time zero.
+    start: u64,
+    pool: Rc<Pool>,
+    /// The buffer for the next read.
+    spare: Option<Buffer>,
+    out: Outcome,
+}
+
+impl<'a> Engine<'a> {
+    /// Prepares the loop. `stop` ends it; `ports` are those of the nodes in `nodes`.
+    pub(super) fn new(
+        ports: &'a [Port],
+        nodes: &'a [NodeIx],
+        network: Network<Body>,
+        topology: &Topology,
+        stop: &EventFd,
+    ) -> Result<Engine<'a>, Errno> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer = TimerFd::new(
+            timerfd::ClockId::CLOCK_MONOTONIC,
+            TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
+        )?;
+        let edge = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        // With edges, a timer that fired needs no read before it is set again.
+        epoll.add(&timer, EpollEvent::new(edge, TIMER))?;
+        epoll.add(stop, EpollEvent::new(EpollFlags::EPOLLIN, STOP))?;
+        for (index, port) in (0..).zip(ports) {
+            epoll.add(&port.device, EpollEvent::new(EpollFlags::EPOLLIN, index))?;
+        }
+        let node_count = nodes.iter().map(|node| node.0 as usize + 1).max().unwrap_or(0);
+        let mut port_of = vec![u32::MAX; node_count];
+        for (index, node) in (0..).zip(nodes) {
+            port_of[node.0 as usize] = index;
+        }
+        let out = Outcome {
+            links: Vec::new(),
+            lateness: Histogram::new(),
+            wakes: Histogram::new(),
+            not_real_time: None,
+            read: vec![0; ports.len()],
+            written: vec![0; ports.len()],
+            late: 0,
+            elsewhere: 0,
+            refused: 0,
+            without_memory: 0,
+            buffers: 0,
+            ran: Time::ZERO,
+            worked: Time::ZERO,
+        };
+        let packet_max = topology.links.iter().map(|link| link.mtu).max().unwrap_or(0) as usize;
+        let (start, pool) = (clock(ClockId::CLOCK_MONOTONIC)?, Pool::new(packet_max, MEMORY));
+        let link_count = topology.links.len() as u32;
+        let (armed, spare) = (Time::FAR, None);
+        Ok(Engine { ports, nodes, port_of, network, link_count, epoll, timer, armed, start, pool, spare, out })
+    }
+
+    /// Runs until it is told to stop.
+    pub(super) fn run(mut self) -> Result<Outcome, Errno> {
+        self.out.not_real_time = prepare_thread();
+        let worked_before = clock(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+        let mut events = [EpollEvent::empty(); EVENTS];
+        // Since when packets that are found now may have waited.
+        let mut since = self.now()?;
+        let mut woke = since;
+        loop {
+            let now = self.now()?;
+            self.deliver(now);
+            let (count, slept) = self.wait(now, &mut events)?;
+            (since, woke) = (woke, self.now()?);
+            if slept {
+                since = woke;
+            }
+            for event in &events[..count] {
+                match event.data() {
+                    TIMER => {
+                        self.out.wakes.add(woke.0.saturating_sub(self.armed.0));
+                        self.armed = Time::FAR;
+                    }
+                    STOP => {
+                        let worked = clock(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+                        self.out.ran = woke;
+                        self.out.worked = Time(worked - worked_before);
+                        self.out.buffers = self.pool.count();
+                        let links = (0..self.link_count).map(LinkIx);
+                        self.out.links = links.map(|link| self.network.stats(link)).collect();
+                        return Ok(self.out);
+                    }
+                    port => self.read(port as usize, since)?,
+                }
+            }
+        }
+    }
+
+    fn now(&self) -> Result<Time, Errno> {
+        Ok(Time(clock(ClockId::CLOCK_MONOTONIC)? - self.start))
+    }
+
+    /// Waits for the next event or packet. Tells how many devices are ready, and whether the loop
+    /// slept.
+    fn wait(&mut self, now: Time, events: &mut [EpollEvent]) -> Result<(usize, bool), Errno> {
+        let next = self.network.next_event().unwrap_or(Time::FAR);
+        let is_near = next.0.saturating_sub(now.0) <= LOOK;
+        let ready = match self.epoll.wait(events, EpollTimeout::ZERO) {
+            Err(Errno::EINTR) => 0,
+            ready => ready?,
+        };
+        if ready > 0 || is_near {
+            return Ok((ready, false));
+        }
+        let wake = Time(next.0.saturating_sub(LOOK));
+        if next != Time::FAR && wake != self.armed {
+            let at = TimeSpec::nanoseconds(self.start.saturating_add(wake.0) as i64);
+            let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
+            self.timer.set(Expiration::OneShot(at), flags)?;
+            self.armed = wake;
+        }
+        match self.epoll.wait(events, EpollTimeout::NONE) {
+            Err(Errno::EINTR) => Ok((0, true)),
+            ready => Ok((ready?, true)),
+        }
+    }
+
+    /// Gives the hosts everything that is due.
+    fn deliver(&mut self, mut now: Time) {
+        while let Some((due, packet)) = self.network.poll(now) {
+            let port = self.port_of[packet.to.0 as usize] as usize;
+            let written = nix::unistd::write(&self.ports[port].device, packet.body.buffer.packet());
+            match written {
+                Ok(_) => self.out.written[port] += 1,
+                Err(_) => self.out.refused += 1,
+            }
+            now = self.now().unwrap_or(now);
+            let late = now.0.saturating_sub(due.0).saturating_add(packet.body.waited);
+            self.out.lateness.add(late);
+            self.out.late += u64::from(late > LATE);
+        }
+    }
+
+    /// Takes packets from a device, each into the network at the time it is read.
+    fn read(&mut self, port: usize, since: Time) -> Result<(), Errno> {
+        for _ in 0..READS_PER_TURN {
+            let now = self.now()?;
+            // What leaves a queue now makes room for what comes now.
+            self.deliver(now);
+            let Some(mut buffer) = self.spare.take().or_else(|| self.pool.take()) else {
+                return self.read_into_nothing(port);
+            };
+            let len = match nix::unistd::read(&self.ports[port].device, buffer.space()) {
+                Ok(len) => len,
+                Err(Errno::EAGAIN | Errno::EINTR) => {
+                    self.spare = Some(buffer);
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            };
+            self.out.read[port] += 1;
+            buffer.used = len as u32;
+            let header = address::header(buffer.packet());
+            let to = header.and_then(|header| self.nodes.get(header.to as usize));
+            let (Some(header), Some(&to)) = (header, to) else {
+                self.out.elsewhere += 1;
+                self.spare = Some(buffer);
+                continue;
+            };
+            let from = self.nodes[port];
+            let body = Body { buffer, waited: now.0.saturating_sub(since.0) };
+            let packet = Packet { from, to, flow: 0, len: len as u32, dscp: header.dscp, body };
+            self.network.send(now, packet);
+        }
+        Ok(())
+    }
+
+    /// Drops one packet, so that the device does not stay ready while memory is short.
+    fn read_into_nothing(&mut self, port: usize) -> Result<(), Errno> {
+        match nix::unistd::read(&self.ports[port].device, &mut [0; 1]) {
+            Ok(_) => self.out.without_memory += 1,
+            Err(Errno::EAGAIN | Errno::EINTR) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Real-time scheduling and memory that stays, where the machine allows them. `None` when it does;
+/// else what it said.
+fn prepare_thread() -> Option<String> {
+    // Sleeps of ordinary threads are stretched to save power; not this one's.
+    let _ = nix::sys::prctl::set_timerslack(1);
+    // Without it a page may be read back from disk, which shows in the lateness.
+    let _ = system::lock_memory();
+    system::be_real_time().err().map(|error| error.desc().to_owned())
+}
+
+fn clock(which: ClockId) -> Result<u64, Errno> {
+    let time = clock_gettime(which)?;
+    Ok(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
