@@ -1,19 +1,60 @@
-//! Draws one figure of each kind into a directory, to look at: `cargo run -p anabranch-lab --example
+//! Draws one figure of each kind, and a page with all of them, into a directory, to look at: `cargo run -p anabranch-lab --example
 //! gallery -- DIR`. The shapes are made up; they show what the drawing must cope with.
 
 use anabranch_lab::figure::{Axis, Figure, Kind, Point, Rule, Series};
+use anabranch_lab::report::{Report, Section, Tone, VerdictRow};
 use anabranch_lab::stats;
+use anabranch_lab::table::Table;
 use std::path::Path;
 
 fn main() -> std::io::Result<()> {
     let directory = std::env::args().nth(1).unwrap_or_else(|| ".".into());
-    for figure in [loss(), completion(), window(), delays(), bars(), groups(), empty()] {
-        std::fs::write(
-            Path::new(&directory).join(format!("{}.svg", figure.name)),
-            figure.to_svg(),
-        )?;
+    let figures = vec![loss(), completion(), window(), delays(), bars(), groups(), empty()];
+    for figure in &figures {
+        let name = format!("{}.svg", figure.name);
+        std::fs::write(Path::new(&directory).join(name), figure.to_svg())?;
     }
-    Ok(())
+    std::fs::write(Path::new(&directory).join("report.html"), page(figures).to_html())
+}
+
+fn page(figures: Vec<Figure>) -> Report {
+    let mut numbers = Table::new("points", &["system", "loss", "goodput_mbps"]);
+    for series in &figures[0].series {
+        for point in &series.points {
+            numbers.push(vec![series.label.as_str().into(), point.x.into(), point.y.into()]);
+        }
+    }
+    let row = |what: &str, measured: &str, tone, verdict: &str| VerdictRow {
+        what: what.into(),
+        section: Some("all".into()),
+        paper: "high while the loss is below the threshold, low beyond it".into(),
+        measured: measured.into(),
+        tone,
+        verdict: verdict.into(),
+    };
+    Report {
+        title: "What a report looks like".into(),
+        lead: vec![
+            "The values on this page are made up: it shows what a drawing must cope with.".into(),
+        ],
+        facts: vec![
+            ("command".into(), "cargo run -p anabranch-lab --example gallery".into()),
+            ("seeds".into(), "none".into()),
+        ],
+        verdicts: vec![
+            row("it holds", "240 Mb/s", Tone::Good, "holds"),
+            row("it does not", "201 Mb/s", Tone::Bad, "differs: 11% below the least"),
+            row("it cannot be said", "–", Tone::Open, "partial: rival X missing"),
+        ],
+        sections: vec![Section {
+            id: "all".into(),
+            title: "Every kind of figure".into(),
+            figures,
+            tables: vec![numbers],
+            ..Section::default()
+        }],
+        commands: vec!["cargo run -p anabranch-lab --example gallery -- DIR".into()],
+    }
 }
 
 /// A sweep over a logarithmic axis with a zero, error bars, two lines of reference.

@@ -13,6 +13,8 @@ mod svg;
 mod text;
 mod ticks;
 
+pub(crate) use text::{escape, short};
+
 /// A plot.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
