@@ -1,11 +1,15 @@
 //! anabranch's lab: a scenario file in, tables, plots and verdicts out.
 //!
 //! Where to look:
-//! - [`table`]: tidy tables, what every result is made of;
-//! - [`figure`]: plots, as data.
+//! - [`table`]: tidy tables, what every result is made of, and their CSV form;
+//! - [`stats`]: what may be said about a handful of runs;
+//! - [`figure`]: plots, as data and as SVG;
+//! - [`report`]: the page a person reads first.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod figure;
+pub mod report;
+pub mod stats;
 pub mod table;
