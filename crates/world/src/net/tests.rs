@@ -149,3 +149,6 @@ fn loss_strikes_before_or_behind_the_queue_and_is_told_apart() {
         assert_eq!(network.under_way(), 0);
     }
 }
+
+mod changes;
+mod whole;
