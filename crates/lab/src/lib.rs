@@ -2,12 +2,16 @@
 //!
 //! Where to look:
 //! - [`scenario`]: what a scenario file says, and what is wrong with it;
-//! - [`table`]: tidy tables, what every result is made of;
-//! - [`figure`]: plots, as data.
+//! - [`table`]: tidy tables, what every result is made of, and their CSV form;
+//! - [`stats`]: what may be said about a handful of runs;
+//! - [`figure`]: plots, as data and as SVG;
+//! - [`report`]: the page a person reads first.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod figure;
+pub mod report;
 pub mod scenario;
+pub mod stats;
 pub mod table;
