@@ -4,6 +4,7 @@ use crate::units;
 use anabranch_node::System;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Get(GetArguments),
     /// Watch a file reach several receiver processes on this machine.
     Demo(DemoArguments),
+    /// Run real programs on hosts joined by emulated links.
+    Emu(EmuArguments),
     /// Print the completions for a shell.
     #[command(after_help = "Example:\n  anabranch completions bash > \
                             ~/.local/share/bash-completion/completions/anabranch")]
@@ -196,6 +199,37 @@ pub(crate) struct DemoArguments {
     /// Who sends to whom: bullet-prime or star.
     #[arg(long, value_name = "NAME", default_value = "bullet-prime")]
     pub(crate) system: System,
+}
+
+/// `anabranch emu`.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  anabranch emu dumbbell.toml -- ip netns exec left1 ping -c 5 right1
+  anabranch emu mesh.toml --stats links.json -- ./experiment.sh
+  anabranch emu dumbbell.toml        # until Ctrl-C; meanwhile: ip netns exec left1 bash
+
+Each host of the topology is a network namespace of its name, in which the other hosts are known by
+theirs. The command runs outside of them and finds their names in ANABRANCH_EMU_HOSTS. Everything is
+removed at the end, with every process in the namespaces. Needs root and iproute2. What the
+statistics say, and when a run is invalid: docs/emulator.md.")]
+pub(crate) struct EmuArguments {
+    /// The network: hosts, routers and links (docs/topologies.md).
+    #[arg(value_name = "TOPOLOGY.toml")]
+    pub(crate) topology: PathBuf,
+    /// Write the statistics to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stats: Option<PathBuf>,
+    /// Put this before the hosts' names to name the namespaces, so that several networks can run
+    /// at once [default: nothing].
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) prefix: String,
+    /// What is random (loss, generated topologies) comes from this.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Run this and end with it; its exit code is passed on.
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[cfg(test)]

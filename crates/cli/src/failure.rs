@@ -1,6 +1,7 @@
 //! How a command fails: an exit code and one sentence that says what, and what to do.
 
 use anabranch_node::{BindError, ErrorKind, FetchError, GroupError, ShareError, TicketError};
+use anabranch_world::emu::EmuError;
 use std::fmt;
 
 /// The exit code of a command that the user interrupted.
@@ -74,5 +75,16 @@ impl From<GroupError> for Failure {
 impl From<TicketError> for Failure {
     fn from(error: TicketError) -> Failure {
         Failure::usage(error.to_string())
+    }
+}
+
+impl From<EmuError> for Failure {
+    fn from(error: EmuError) -> Failure {
+        let kind = match error {
+            EmuError::Missing(_) => ErrorKind::Capability,
+            EmuError::Refused(_) => ErrorKind::Usage,
+            EmuError::Failed(_) => ErrorKind::Other,
+        };
+        Failure::new(kind, error.to_string())
     }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod demo;
+mod emu;
 mod failure;
 mod get;
 mod interrupt;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
     let reporter = Reporter { json: arguments.common.json, quiet: arguments.common.quiet };
     log_to_stderr(&arguments.common);
     match run(arguments, reporter) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(failure) => {
             reporter.fail(&failure);
             ExitCode::from(failure.code)
@@ -34,14 +35,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments, reporter: Reporter) -> Result<(), Failure> {
+/// Runs a command; its exit code is that of a program it ran, or 0.
+fn run(arguments: Arguments, reporter: Reporter) -> Result<u8, Failure> {
     let common = arguments.common;
     if let Command::Completions { shell } = arguments.command {
         let mut text = Vec::new();
         clap_complete::generate(shell, &mut Arguments::command(), "anabranch", &mut text);
         // Whoever stops reading half way has what they wanted.
         let _ = std::io::stdout().write_all(&text);
-        return Ok(());
+        return Ok(0);
     }
     let cannot = |error| Failure::other(format!("cannot start: {error}; free some memory"));
     let runtime =
@@ -49,11 +51,13 @@ fn run(arguments: Arguments, reporter: Reporter) -> Result<(), Failure> {
     let result = runtime.block_on(async {
         let interrupt = Interrupt::listen().map_err(cannot)?;
         match arguments.command {
-            Command::Send(arguments) => send::run(arguments, &common, reporter, interrupt).await,
-            Command::Get(arguments) => get::run(arguments, &common, reporter, interrupt).await,
-            Command::Demo(arguments) => demo::run(arguments, reporter, interrupt).await,
-            Command::Completions { .. } => Ok(()),
+            Command::Send(arguments) => send::run(arguments, &common, reporter, interrupt).await?,
+            Command::Get(arguments) => get::run(arguments, &common, reporter, interrupt).await?,
+            Command::Demo(arguments) => demo::run(arguments, reporter, interrupt).await?,
+            Command::Emu(arguments) => return emu::run(arguments, reporter, interrupt).await,
+            Command::Completions { .. } => {}
         }
+        Ok(0)
     });
     // What is still being hashed or written when the user interrupts is not waited for.
     runtime.shutdown_background();

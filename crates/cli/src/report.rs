@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use anabranch_node::{Event, Outcome, Progress};
+use anabranch_world::emu::{Host, Report};
 use serde::Serialize;
 use std::io::Write;
 
@@ -53,6 +54,15 @@ pub(crate) enum Line<'a> {
     /// The last line of `demo`.
     #[serde(rename = "result")]
     DemoResult(crate::demo::Summary),
+    /// Programs can run on the hosts of an emulated network.
+    Emulating { hosts: &'a [Host] },
+    /// The last line of `emu`.
+    #[serde(rename = "result")]
+    EmuResult {
+        #[serde(flatten)]
+        report: &'a Report,
+        command_code: Option<u8>,
+    },
     /// The last line of a command that failed.
     Error { code: u8, text: String },
 }

@@ -36,11 +36,8 @@ fn batch(program: &str, commands: &str, force: bool) -> Result<(), EmuError> {
 }
 
 fn feed(command: &mut Command, input: &str) -> std::io::Result<Output> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         // A program that ended early says why on its stderr.
         let _ = stdin.write_all(input.as_bytes());

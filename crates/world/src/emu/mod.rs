@@ -18,6 +18,7 @@ mod address;
 mod engine;
 mod ip;
 mod lateness;
+mod machine;
 mod namespace;
 mod pool;
 mod processes;
@@ -92,6 +93,8 @@ pub struct Emulator {
     // Ends before the namespaces go, since fields are dropped in this order.
     carrier: Carrier,
     namespaces: Namespaces,
+    /// The machine's counters at the start.
+    machine: machine::Ticks,
 }
 
 impl Emulator {
@@ -103,7 +106,8 @@ impl Emulator {
         let namespaces = Namespaces::make(&plans, topology.congestion.as_deref())?;
         let work = Work { topology: topology.clone(), seed: config.seed, nodes };
         let carrier = Carrier::start(work, Arc::clone(&namespaces.ports))?;
-        Ok(Emulator { topology: topology.clone(), hosts, carrier, namespaces })
+        let machine = machine::ticks();
+        Ok(Emulator { topology: topology.clone(), hosts, carrier, namespaces, machine })
     }
 
     /// The hosts, in the order of the topology.
@@ -121,9 +125,10 @@ impl Emulator {
     pub fn finish(mut self) -> Result<Report, EmuError> {
         // The counters go with the devices.
         let counted = self.namespaces.counted();
+        let machine = machine::shares(self.machine, machine::ticks());
         let outcome = self.carrier.end();
         self.namespaces.remove()?;
-        Ok(Report::new(&self.topology, &self.hosts, &outcome?, &counted?))
+        Ok(Report::new(&self.topology, &self.hosts, &outcome?, &counted?, machine))
     }
 }
 

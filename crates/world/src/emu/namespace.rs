@@ -185,7 +185,6 @@ fn hosts_file(plans: &[Plan]) -> String {
 
 /// Runs something on a thread of its own, which may go from namespace to namespace and never has to
 /// come back.
-#[expect(clippy::disallowed_methods, reason = "a namespace is a property of a real thread")]
 fn on_thread<T: Send>(run: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
     let stopped = || EmuError::Failed("the thread that works in the namespaces stopped".into());
     std::thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|_| Err(stopped())))
@@ -282,9 +281,9 @@ struct Allowed {
 impl Allowed {
     fn also(name: Option<&str>) -> Allowed {
         let before = std::fs::read_to_string(ALLOWED).ok();
-        let lacking = name.zip(before).filter(|(name, before)| {
-            before.split_whitespace().all(|allowed| allowed != *name)
-        });
+        let lacking = name
+            .zip(before)
+            .filter(|(name, before)| before.split_whitespace().all(|allowed| allowed != *name));
         let before = lacking.and_then(|(name, before)| {
             // What cannot be allowed is refused where it is set, with the reason.
             std::fs::write(ALLOWED, format!("{} {name}", before.trim())).ok().map(|()| before)

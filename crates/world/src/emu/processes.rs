@@ -26,7 +26,9 @@ pub(super) fn end_all_in(namespaces: &[PathBuf]) {
             }
             if waited.is_zero() {
                 // One that has ended meanwhile needs no signal.
-                found.iter().for_each(|pid| drop(kill(*pid, signal)));
+                for pid in &found {
+                    let _ = kill(*pid, signal);
+                }
             }
             if waited >= GRACE {
                 break;

@@ -66,7 +66,8 @@ impl Record {
             EmuError::Failed(format!("cannot write {}: {error}", path.display()))
         };
         let file = create(&path).map_err(|error| cannot(&error))?;
-        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, e)| cannot(&e))?;
+        let lock =
+            Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, e)| cannot(&e))?;
         let mut text = format!("pid {pid}\n");
         for name in &names {
             let _ = writeln!(text, "namespace {name}");

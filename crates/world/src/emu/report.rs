@@ -1,10 +1,11 @@
 //! What a run of the emulator was like, to be written as JSON: what each link did, and whether the
 //! emulator kept up.
 
+use super::Host;
 use super::engine::{LATE, Outcome};
 use super::lateness::Histogram;
+use super::machine::Shares;
 use super::namespace::Counted;
-use super::Host;
 use crate::net::{Cause, ClassStats, Count, LinkStats};
 use crate::topology::{Link, NodeIx, Topology};
 use serde::Serialize;
@@ -13,6 +14,11 @@ use std::collections::BTreeMap;
 /// The share of packets over a millisecond late above which a run is invalid.
 pub const LATE_SHARE_MAX: f64 = 0.001;
 
+/// Share of busy time above which programs are likely to have waited for a processor.
+const BUSY: f64 = 0.9;
+/// Share of stolen time that is worth a word.
+const STOLEN: f64 = 0.05;
+
 /// A run. Times are in the unit that a field's name ends with; bytes are those of IP packets.
 #[derive(Serialize, Clone, Debug)]
 pub struct Report {
@@ -20,6 +26,8 @@ pub struct Report {
     pub valid: bool,
     /// Why it is not valid, one sentence each.
     pub invalid_because: Vec<String>,
+    /// What else to know before believing it, one sentence each.
+    pub warnings: Vec<String>,
     /// From the first packet that could be sent to the end.
     pub seconds: f64,
     /// The emulator itself.
@@ -48,6 +56,10 @@ pub struct Health {
     pub wake_us: Quantiles,
     /// Share of one processor that it used, the kernel's work for it included.
     pub processor_share: f64,
+    /// Share of the time of all processors in which they were busy, with whatever.
+    pub machine_busy_share: f64,
+    /// Share of it that the host of a virtual machine took away.
+    pub machine_stolen_share: f64,
     /// Packets to no host (multicast, other addresses), which are dropped.
     pub packets_elsewhere: u64,
     /// Packets that the kernel refused at a host's device.
@@ -152,9 +164,10 @@ impl Report {
         hosts: &[Host],
         outcome: &Outcome,
         counted: &[Counted],
+        machine: Shares,
     ) -> Report {
         let seconds = outcome.ran.as_secs_f64();
-        let emulator = health(outcome, seconds);
+        let emulator = health(outcome, seconds, machine);
         let hosts: Vec<HostReport> = (0..)
             .zip(hosts)
             .map(|(index, host)| HostReport {
@@ -166,14 +179,16 @@ impl Report {
             })
             .collect();
         let links = topology.links.iter().zip(&outcome.links);
-        let links = links.map(|(link, stats)| link_report(topology, link, stats, seconds)).collect();
+        let links =
+            links.map(|(link, stats)| link_report(topology, link, stats, seconds)).collect();
         let invalid_because = faults(&emulator, &hosts);
         let valid = invalid_because.is_empty();
-        Report { valid, invalid_because, seconds, emulator, hosts, links }
+        let warnings = warnings(outcome, machine);
+        Report { valid, invalid_because, warnings, seconds, emulator, hosts, links }
     }
 }
 
-fn health(outcome: &Outcome, seconds: f64) -> Health {
+fn health(outcome: &Outcome, seconds: f64, machine: Shares) -> Health {
     let delivered = outcome.lateness.count();
     Health {
         real_time: outcome.not_real_time.is_none(),
@@ -183,6 +198,8 @@ fn health(outcome: &Outcome, seconds: f64) -> Health {
         late_share: outcome.late as f64 / delivered.max(1) as f64,
         wake_us: Quantiles::from(&outcome.wakes),
         processor_share: outcome.worked.as_secs_f64() / seconds.max(1e-9),
+        machine_busy_share: machine.busy,
+        machine_stolen_share: machine.stolen,
         packets_elsewhere: outcome.elsewhere,
         packets_refused: outcome.refused,
         packets_without_memory: outcome.without_memory,
@@ -223,6 +240,31 @@ fn faults(emulator: &Health, hosts: &[HostReport]) -> Vec<String> {
         }
     }
     faults
+}
+
+/// What does not spoil a run by itself.
+fn warnings(outcome: &Outcome, machine: Shares) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(why) = &outcome.not_real_time {
+        warnings.push(format!(
+            "the emulator had no real-time priority ({why}); give it CAP_SYS_NICE where other \
+             programs run beside it"
+        ));
+    }
+    if machine.busy > BUSY {
+        warnings.push(format!(
+            "the machine's processors were {:.0}% busy: programs in the network may have been \
+             slowed by want of processor time, not by the links",
+            machine.busy * 100.0
+        ));
+    }
+    if machine.stolen > STOLEN {
+        warnings.push(format!(
+            "{:.0}% of the processors' time was taken by the host of this virtual machine",
+            machine.stolen * 100.0
+        ));
+    }
+    warnings
 }
 
 fn link_report(topology: &Topology, link: &Link, stats: &LinkStats, seconds: f64) -> LinkReport {

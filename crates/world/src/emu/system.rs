@@ -1,6 +1,9 @@
 //! The few system calls of the emulator that have no safe wrapper. All unsafe code of this crate
 //! is here.
-#![expect(unsafe_code, reason = "three system calls have no safe wrapper; each says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "three system calls have no safe wrapper; each says why it is sound"
+)]
 
 use nix::errno::Errno;
 use nix::libc;
