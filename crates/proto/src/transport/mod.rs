@@ -14,6 +14,9 @@
 
 pub mod congestion;
 pub mod packet;
+pub mod tcp;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use congestion::{Acked, CongestionControl};
 pub use packet::{Body, Class, Packet, XcpHeader};
