@@ -13,6 +13,7 @@
 //! a real wire, or into a capture file, truncates them there.
 
 pub mod congestion;
+pub mod formula;
 pub mod packet;
 pub mod tcp;
 #[cfg(test)]

@@ -4,8 +4,11 @@
 //! control only says how large the window is. A sender reports each acknowledgement, the first
 //! loss of a window once, and each time-out.
 
+pub mod cubic;
+pub mod hystart;
 pub mod newreno;
 
+pub use cubic::Cubic;
 pub use newreno::NewReno;
 
 use super::packet::XcpHeader;
