@@ -1,15 +1,14 @@
 //! Simulated TCP, FAST and XCP against what their formulas and papers say.
 
-mod wires;
-
+use super::wires::{BOTTLENECK, drop_tail, dumbbell, ends, loss, pair};
 use anabranch_proto::time::{Duration, Time};
 use anabranch_proto::transport::congestion::{Choice, fast};
+use anabranch_proto::transport::formula::{Path, padhye};
 use anabranch_world::flows::{
     Arrivals, Bulk, Config, FlowIx, Flows, Group, GroupIx, Sizes, TcpSpec, TransportSpec, jain,
 };
 use anabranch_world::topology::{Limit, NodeIx, QueueSpec, Topology, XcpSpec};
 use anabranch_world::units::{mbit, ms, s};
-use wires::{BOTTLENECK, drop_tail, dumbbell, ends, loss, pair};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -78,10 +77,10 @@ fn a_transfer_alone_takes_the_round_trips_of_slow_start_and_its_last_packets_ser
     flows.add_bulk(group, &bulk);
     flows.run_until(Time(2 * SECOND));
     let record = flows.records()[0];
-    // Two segments, and a round trip later four, the last behind the acknowledgement of the second.
+    // Two segments, and a round trip later four, in one row from the first's acknowledgement on.
     let ack = 40 * 1_000_000 / 1_040; // ns
-    let second_ack = 2_000_000 + 50_000_000 + ack + 50_000_000;
-    let arrived = second_ack + 2_000_000 + 50_000_000;
+    let first_acked = 1_000_000 + 50_000_000 + ack + 50_000_000;
+    let arrived = first_acked + 4_000_000 + 50_000_000;
     let got = record.arrived.unwrap().0;
     assert!(got.abs_diff(arrived) <= 2, "{got} for {arrived}");
     assert!(record.acknowledged.unwrap().0.abs_diff(arrived + ack + 50_000_000) <= 3);
@@ -102,8 +101,8 @@ fn newreno_over_random_loss_has_the_throughput_of_the_padhye_formula() {
             flows.run_until(Time(seconds * SECOND));
             flows.goodput_of(group) / 1_000.0
         });
-        let path = Path { rtt: ms(100), rto: ms(300), loss: p };
-        let (measured, expected) = (median(rates.collect()), padhye(&path));
+        let path = Path { mss: 1.0, rtt: ms(100), loss: p, per_ack: 1.0 };
+        let (measured, expected) = (median(rates.collect()), padhye(&path, ms(300)));
         eprintln!("newreno {p}: {measured:.0} packets/s, Padhye {expected:.0}");
         assert!((measured / expected - 1.0).abs() < 0.1, "{p}: {measured} for {expected}");
     }
@@ -244,19 +243,4 @@ fn mice_all_complete_and_the_same_seed_gives_the_same_run() {
         assert!(record.completion_rtts().unwrap() > 1.5, "{record:?}");
         assert!(record.acknowledged >= record.arrived);
     }
-}
-
-#[derive(Default)]
-struct Path {
-    rtt: Duration,
-    rto: Duration,
-    loss: f64,
-}
-fn padhye(path: &Path) -> f64 {
-    let p = path.loss;
-    1.0 / (path.rtt.as_secs_f64() * (2.0 * p / 3.0).sqrt()
-        + path.rto.as_secs_f64()
-            * (3.0 * (3.0 * p / 8.0).sqrt()).min(1.0)
-            * p
-            * (1.0 + 32.0 * p * p))
 }
