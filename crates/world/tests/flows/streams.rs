@@ -122,12 +122,14 @@ fn xcp_fills_the_link_without_a_drop_and_shares_it_within_tens_of_round_trips() 
     // The warm-up was 50 round trips.
     assert!(flows.utilization(BOTTLENECK) > 0.97, "{}", flows.utilization(BOTTLENECK));
     let fair = jain(goodputs(&flows, first));
+    eprintln!("xcp, 5 flows: utilization {:.4}, Jain {fair:.4}", flows.utilization(BOTTLENECK));
     assert!(fair > 0.99, "{fair}");
     // 50 round trips after five more have joined, and 50 more to count.
     let before: Vec<u64> = at(&mut flows, 16);
     let after: Vec<u64> = at(&mut flows, 20);
     let rates = before.iter().zip(&after).map(|(before, after)| (after - before) as f64);
     let fair = jain(rates);
+    eprintln!("xcp, 5 more: utilization {:.4}, Jain {fair:.4}", flows.utilization(BOTTLENECK));
     assert!(fair > 0.99, "{fair}");
     assert!(flows.utilization(BOTTLENECK) > 0.97);
     let all = (0..topology.links.len()).map(|n| anabranch_world::topology::LinkIx(n as u32));
@@ -149,6 +151,7 @@ fn xcp_gives_flows_of_different_round_trips_the_same_rate() {
     flows.add_bulk(group, &endless(5, ms(0)));
     flows.run_until(Time(20 * SECOND));
     let fair = jain(goodputs(&flows, group));
+    eprintln!("xcp, 20 to 100 ms: Jain {fair:.4}");
     assert!(fair > 0.98 && drops(&flows) == 0, "{fair}: {:?}", goodputs(&flows, group));
 }
 
@@ -184,6 +187,7 @@ fn fast_shares_by_alpha_and_not_by_round_trip_time() {
     flows.add_bulk(group, &endless(2, ms(0)));
     flows.run_until(Time(40 * SECOND));
     let fair = jain(goodputs(&flows, group));
+    eprintln!("fast, 20 and 80 ms: Jain {fair:.4}");
     assert!(fair > 0.98, "{:?}", goodputs(&flows, group));
 }
 
@@ -203,8 +207,10 @@ fn cubic_is_newreno_on_short_paths_and_fills_long_ones_that_newreno_does_not() {
         median(rates.collect())
     };
     let ratio = goodput("cubic", ms(5), 5e-3) / goodput("newreno", ms(5), 5e-3);
+    eprintln!("cubic / newreno at 10 ms: {ratio:.3}");
     assert!((0.8..1.3).contains(&ratio), "{ratio}");
     let ratio = goodput("cubic", ms(100), 2e-4) / goodput("newreno", ms(100), 2e-4);
+    eprintln!("cubic / newreno at 200 ms: {ratio:.3}");
     assert!(ratio > 1.5, "{ratio}");
 }
 
