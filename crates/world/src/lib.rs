@@ -10,6 +10,7 @@
 //! - [`sweep`]: small scenarios with faults drawn from a seed, checked at every event;
 //! - [`sim`]: the simulator itself, its wires, and what can go wrong;
 //! - [`topology`]: what a network is made of, for the simulator and the emulator;
+//! - [`terrain`]: a topology under the fluid and latency wires;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
@@ -26,5 +27,6 @@ mod paths;
 pub mod sim;
 pub mod story;
 pub mod sweep;
+pub mod terrain;
 pub mod topology;
 pub mod units;
