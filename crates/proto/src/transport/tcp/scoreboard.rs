@@ -286,15 +286,16 @@ impl Scoreboard {
         self.resends.clear();
     }
 
-    /// Nothing is lost after all, except by the blocks known now.
+    /// Nothing is lost after all, except by the blocks known now. What was resent is on its way
+    /// all the same.
     pub fn unlose(&mut self) {
-        self.runs.iter_mut().for_each(|run| run.state = State::Out);
+        for run in self.runs.iter_mut().filter(|run| run.state == State::Lost) {
+            run.state = State::Out;
+        }
         self.join_runs();
         self.lost = 0;
         self.judged = self.una;
-        self.resent_to = self.una;
         self.lost_from = self.known;
-        self.resends.clear();
     }
 
     /// Whether the byte at `una` had been acknowledged selectively.

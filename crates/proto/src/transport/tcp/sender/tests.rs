@@ -1,5 +1,6 @@
 use super::*;
 use crate::transport::congestion::{NewReno, Start};
+use crate::transport::packet::Segment;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -214,4 +215,14 @@ fn the_last_segment_is_rescued_without_a_time_out_by_rule_4() {
     sender.on_ack(at(100), &ack(0, &[(10, 80)], at(0)));
     assert_eq!(pull(&mut sender, at(100)), [(0, 10), (90, 100)]);
     assert_eq!(pull(&mut sender, at(100)), [], "once per recovery");
+}
+
+#[test]
+fn duplicates_of_what_was_resent_before_a_recovery_do_not_undo_it() {
+    let mut sender = sender(Config::default(), 1_000);
+    pull(&mut sender, at(0));
+    sender.on_ack(at(100), &ack(50, &[(60, 90)], at(0)));
+    assert_eq!(pull(&mut sender, at(100))[0], (50, 60));
+    sender.on_ack(at(101), &ack(50, &[(10, 20), (60, 90)], at(0)));
+    assert_eq!((sender.counts().recoveries, sender.counts().undone), (1, 0));
 }
