@@ -9,6 +9,7 @@
 //! - [`story`]: a hard case in ten lines, and what came of it;
 //! - [`sweep`]: small scenarios with faults drawn from a seed, checked at every event;
 //! - [`sim`]: the simulator itself, its wires, and what can go wrong;
+//! - [`net`]: the packet-level network, in virtual or in real time;
 //! - [`topology`]: what a network is made of, for the simulator and the emulator;
 //! - [`terrain`]: a topology under the fluid and latency wires;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
@@ -23,6 +24,7 @@ mod event;
 pub mod flags;
 mod fluid;
 pub mod meter;
+pub mod net;
 mod paths;
 pub mod sim;
 pub mod story;
