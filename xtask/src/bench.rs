@@ -4,9 +4,14 @@ use crate::run::{Failure, cargo, check, show, target_dir};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-const USAGE: &str = "which benchmark? limit or scale (simulated), slow (simulated and on sockets), \
-                     limits (rate limits on sockets), onebox (this machine beside other tools), swarm \
-                     (emulated hosts beside other tools; needs root)";
+const USAGE: &str = "which benchmark?
+  limit    100 simulated nodes beside the bound
+  scale    the last of 16 simulated receivers beside the last of 4
+  slow     what one slow receiver costs the others, simulated and on sockets
+  limits   rate limits on sockets
+  onebox   one file on this machine, beside other tools
+  swarm    one file to emulated hosts, beside other tools (needs root)
+  net      packet-hops per second of the simulated network alone";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
 const SETTING: [&str; 8] =
@@ -18,6 +23,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     match name.as_str() {
         "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
         "scale" => scale(rest),
+        "net" => net(rest),
         "slow" => slow(rest),
         "limits" => contest("limits", rest),
         "onebox" => onebox(rest),
@@ -59,6 +65,13 @@ fn swarm(rest: &[String]) -> Result<(), Failure> {
         contest("swarm", &[&[setting.to_owned()], rest].concat())?;
     }
     Ok(())
+}
+
+/// The packet-level network alone.
+fn net(rest: &[String]) -> Result<(), Failure> {
+    let mut command =
+        cargo(&["run", "--quiet", "--release", "-p", "anabranch-world", "--bin", "netbench", "--"]);
+    check(command.args(rest))
 }
 
 /// Runs the simulator, shows its table and gives it back.
