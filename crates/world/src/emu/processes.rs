@@ -9,7 +9,8 @@ use std::time::Duration;
 
 /// How long a process has between being asked and being killed.
 const GRACE: Duration = Duration::from_secs(2);
-const STEP: Duration = Duration::from_millis(20);
+/// How long a look at what others do is apart from the next.
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// What tells one namespace from another: device and inode.
 type Identity = (u64, u64);
@@ -33,15 +34,27 @@ pub(super) fn end_all_in(namespaces: &[PathBuf]) {
             if waited >= GRACE {
                 break;
             }
-            sleep();
-            waited += STEP;
+            pause();
+            waited += PAUSE;
         }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the emulator waits for real processes")]
-fn sleep() {
-    std::thread::sleep(STEP);
+pub(super) fn pause() {
+    std::thread::sleep(PAUSE);
+}
+
+/// Whether the text of `/proc/PID/stat` is of a process that has been ended and not yet taken apart:
+/// a zombie, or one with the kernel's flag for exiting (proc_pid_stat(5), fields 3 and 9).
+pub(super) fn is_exiting(stat: &str) -> Option<bool> {
+    const PF_EXITING: u64 = 4;
+    // The second field is a name in brackets, which may hold anything.
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let state = fields.next()?;
+    let flags: u64 = fields.nth(5)?.parse().ok()?;
+    Some(matches!(state, "Z" | "X") || flags & PF_EXITING != 0)
 }
 
 fn identity(path: &Path) -> Option<Identity> {
@@ -56,4 +69,19 @@ fn processes_in(wanted: &BTreeSet<Identity>) -> Vec<Pid> {
         identity(Path::new(&format!("/proc/{pid}/ns/net"))).is_some_and(|id| wanted.contains(&id))
     };
     pids.filter(is_in).map(Pid::from_raw).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_being_taken_apart_is_told_from_one_that_runs() {
+        let own = std::fs::read_to_string("/proc/self/stat").unwrap();
+        assert_eq!(is_exiting(&own), Some(false));
+        let exiting = "7 (a) b) D 1 7 7 0 -1 4228 0 0 0";
+        assert_eq!(is_exiting(exiting), Some(true));
+        assert_eq!(is_exiting("7 (a) Z 1 7 7 0 -1 0 0"), Some(true));
+        assert_eq!(is_exiting("nonsense"), None);
+    }
 }

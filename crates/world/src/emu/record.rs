@@ -14,12 +14,16 @@ use std::fmt::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 const RECORDS: &str = "/run/anabranch-emu";
 /// Where `ip netns` looks for namespaces.
 const NAMESPACES: &str = "/run/netns";
 /// Where `ip netns exec` looks for files to put over those in `/etc`.
 const FILES: &str = "/etc/netns";
+
+/// How long a killed run is waited for.
+const DYING_MAX: Duration = Duration::from_secs(10);
 
 /// The path under which a namespace is known.
 pub(super) fn namespace_path(name: &str) -> PathBuf {
@@ -93,25 +97,47 @@ pub(super) fn remove_leftovers(_turn: &Turn) -> Result<Vec<String>, EmuError> {
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "run"));
     paths.sort();
     for path in paths {
-        let Ok(file) = open(&path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()) else {
-            continue;
-        };
+        let Some(_lock) = lock_of_the_dead(&path)? else { continue };
+        let names = names(&std::fs::read_to_string(&path).unwrap_or_default());
+        remove_namespaces(&names)?;
+        // Whoever else removed it did what we wanted.
+        let _ = std::fs::remove_file(&path);
+        removed.extend(names);
+    }
+    Ok(removed)
+}
+
+/// The lock on a record whose run is no more; `None` when the run lives.
+fn lock_of_the_dead(path: &Path) -> Result<Option<Flock<OwnedFd>>, EmuError> {
+    let Ok(mut file) = open(path, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()) else {
+        return Ok(None);
+    };
+    let mut waited = Duration::ZERO;
+    loop {
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(_lock) => {
-                let names = names(&std::fs::read_to_string(&path).unwrap_or_default());
-                remove_namespaces(&names)?;
-                // Whoever else removed it did what we wanted.
-                let _ = std::fs::remove_file(&path);
-                removed.extend(names);
-            }
-            Err((_, Errno::EWOULDBLOCK)) => {}
+            Ok(lock) => return Ok(Some(lock)),
+            Err((back, Errno::EWOULDBLOCK)) => file = back,
             Err((_, error)) => {
                 let text = format!("cannot lock {}: {error}", path.display());
                 return Err(EmuError::Failed(text));
             }
         }
+        if waited >= DYING_MAX || !is_dying(&std::fs::read_to_string(path).unwrap_or_default()) {
+            return Ok(None);
+        }
+        processes::pause();
+        waited += processes::PAUSE;
     }
-    Ok(removed)
+}
+
+/// Whether the run that wrote a record has been killed and the kernel is still taking it apart, which
+/// takes a while per device.
+fn is_dying(record: &str) -> bool {
+    let pid = record.lines().find_map(|line| line.strip_prefix("pid ")?.parse::<u32>().ok());
+    pid.is_some_and(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| processes::is_exiting(&stat).unwrap_or(false))
+    })
 }
 
 /// The namespaces that a record names. Names that could lead elsewhere are passed over.
