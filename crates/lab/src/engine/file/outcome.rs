@@ -2,7 +2,7 @@
 
 use super::access;
 use super::script::Script;
-use crate::engine::{Outcome, network};
+use crate::engine::Outcome;
 use crate::scenario::{Experiment, FileWorkload, Series};
 use crate::stats;
 use crate::table::{Table, Value};
