@@ -1,6 +1,7 @@
 //! anabranch's lab: a scenario file in, tables, plots and verdicts out.
 //!
 //! Where to look:
+//! - [`scenario`]: what a scenario file says, and what is wrong with it;
 //! - [`table`]: tidy tables, what every result is made of, and their CSV form;
 //! - [`stats`]: what may be said about a handful of runs;
 //! - [`figure`]: plots, as data and as SVG;
@@ -13,5 +14,6 @@
 pub mod claims;
 pub mod figure;
 pub mod report;
+pub mod scenario;
 pub mod stats;
 pub mod table;

@@ -14,6 +14,7 @@
 
 pub mod congestion;
 pub mod packet;
+pub mod udp;
 
 pub use congestion::{Acked, CongestionControl};
 pub use packet::{Body, Class, Packet, XcpHeader};

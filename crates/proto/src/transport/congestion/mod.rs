@@ -4,6 +4,12 @@
 //! control only says how large the window is. A sender reports each acknowledgement, the first
 //! loss of a window once, and each time-out.
 
+pub mod choice;
+pub mod fast;
+pub mod xcp;
+
+pub use choice::Choice;
+
 use super::packet::XcpHeader;
 use crate::time::{Duration, Time};
 
