@@ -7,12 +7,10 @@
 //! - [`stats`]: what may be said about a handful of runs;
 //! - [`figure`]: plots, as data and as SVG;
 //! - [`report`]: the page a person reads first;
-//! - [`claims`]: what the papers report, as data, and what running it says.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod claims;
 pub mod engine;
 pub mod figure;
 pub mod plan;
