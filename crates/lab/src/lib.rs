@@ -2,15 +2,18 @@
 //!
 //! Where to look:
 //! - [`scenario`]: what a scenario file says, and what is wrong with it;
+//! - [`plan`]: the runs of a scenario, checked before any begins; [`engine`]: one run;
 //! - [`table`]: tidy tables, what every result is made of, and their CSV form;
 //! - [`stats`]: what may be said about a handful of runs;
 //! - [`figure`]: plots, as data and as SVG;
-//! - [`report`]: the page a person reads first.
+//! - [`report`]: the page a person reads first;
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod engine;
 pub mod figure;
+pub mod plan;
 pub mod report;
 pub mod scenario;
 pub mod stats;
