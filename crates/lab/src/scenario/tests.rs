@@ -149,7 +149,11 @@ fn each_mistake_gets_one_sentence_with_its_line() {
         ),
         ("\"topology.bottleneck.loss\"", "\"seeds\"", "32: \"seeds\" cannot be varied"),
         ("seeds = \"1..2\"", "seeds = \"2..1\"", "3: \"2..1\" is empty"),
-        ("[topology]", "[topologies]", "32: \"topology.bottleneck.loss\": there is no \"topology\""),
+        (
+            "[topology]",
+            "[topologies]",
+            "32: \"topology.bottleneck.loss\": there is no \"topology\"",
+        ),
         ("title = \"two flows\"", "title = two", "1: "),
         ("{ \"topology.pairs\" = 3 }", "3", "17: `set` is a table"),
     ];
