@@ -2,6 +2,7 @@
 //!
 //! Where to look:
 //! - [`scenario`]: what a scenario file says, and what is wrong with it;
+//! - [`plan`]: the runs of a scenario, checked before any begins; [`engine`]: one run;
 //! - [`table`]: tidy tables, what every result is made of, and their CSV form;
 //! - [`stats`]: what may be said about a handful of runs;
 //! - [`figure`]: plots, as data and as SVG;
@@ -12,7 +13,9 @@
 #![deny(missing_docs)]
 
 pub mod claims;
+pub mod engine;
 pub mod figure;
+pub mod plan;
 pub mod report;
 pub mod scenario;
 pub mod stats;

@@ -8,15 +8,24 @@ use super::system::{self, System, SystemKind};
 use super::tree::{Entry, Node, Span, Tree, Value};
 use super::workload::{self, Work};
 use anabranch_proto::time::Duration;
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// Reads the files a scenario names beside itself.
 pub type Load<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
 
+/// How a scenario is run other than its file says.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Variation {
+    /// Whether its `[quick]` part is applied.
+    pub is_quick: bool,
+    /// Dotted paths and the values that replace the file's, after `[quick]`.
+    pub set: BTreeMap<String, toml::Value>,
+}
+
 /// A scenario file, parsed but for what varies.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub(crate) struct Document {
     sources: Sources,
     root: Node,
 }
@@ -36,6 +45,8 @@ pub struct Scenario {
     pub systems: Vec<String>,
     /// What is varied, in the order of the file.
     pub axes: Vec<Axis>,
+    /// Where files that the topology names are.
+    pub folder: PathBuf,
     pub(crate) document: Document,
 }
 
@@ -59,6 +70,10 @@ pub struct Experiment {
     pub work: Work,
     /// What is written down.
     pub measure: Measure,
+    /// Where files that the topology names are.
+    pub folder: PathBuf,
+    /// All parameters as text: what a result depends on beside the seed.
+    pub inputs: String,
 }
 
 /// A topology as the world reads it; each line of it remembers where it came from.
@@ -83,8 +98,12 @@ pub enum Wire {
 }
 
 impl Scenario {
-    /// Reads a scenario and the topology it may name. `is_quick`: with its `[quick]` part.
-    pub fn read(path: &Path, is_quick: bool) -> Result<Scenario, ScenarioError> {
+    /// Reads a scenario and the topology it may name.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, at its line.
+    pub fn read(path: &Path, variation: &Variation) -> Result<Scenario, ScenarioError> {
         let shown = path.display().to_string();
         let fail = |error: std::io::Error| ScenarioError {
             file: shown.clone(),
@@ -95,17 +114,23 @@ impl Scenario {
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let load = |other: &str| std::fs::read_to_string(folder.join(other));
-        Scenario::parse(&name, &shown, &text, &load, is_quick)
+        let mut scenario = Scenario::parse(&name, &shown, &text, &load, variation)?;
+        scenario.folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(scenario)
     }
 
     /// Parses the scenario called `name`, which stands in `file` as messages call it; `load` reads
     /// what it names beside itself. Everything that is the same for all runs is checked.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, at its line.
     pub fn parse(
         name: &str,
         file: &str,
         text: &str,
         load: Load<'_>,
-        is_quick: bool,
+        variation: &Variation,
     ) -> Result<Scenario, ScenarioError> {
         let mut sources = Sources::default();
         let tree = sources.add(file, text)?;
@@ -114,9 +139,10 @@ impl Scenario {
         let mut document = Document { sources, root };
         document.take_in_topology(load)?;
         let quick = document.take("quick");
-        if let Some(quick) = quick.filter(|_| is_quick) {
+        if let Some(quick) = quick.filter(|_| variation.is_quick) {
             document.apply_quick(quick).map_err(|fault| document.sources.error(&fault))?;
         }
+        document.apply(&variation.set)?;
         document.scenario(name).map_err(|fault| document.sources.error(&fault))
     }
 
@@ -147,7 +173,8 @@ impl Scenario {
                     root.set(path, &axis.span, axis.nodes[*value].clone())?;
                 }
             }
-            experiment(&root, system)
+            let experiment = experiment(&root, system)?;
+            Ok(Experiment { folder: self.folder.clone(), ..experiment })
         };
         at().map_err(|fault| document.sources.error(&fault))
     }
@@ -224,6 +251,23 @@ impl Document {
         Ok(())
     }
 
+    /// Values from outside the file; a fault in one has no line but the file's first.
+    fn apply(&mut self, set: &BTreeMap<String, toml::Value>) -> Result<(), ScenarioError> {
+        for (path, value) in set {
+            let node = Node::from_toml(value);
+            let result = match path.strip_prefix("sweep.") {
+                // A path in the sweep is one key with dots in it.
+                Some(axis) => {
+                    self.set_axis(axis, &Entry { key_span: 0..0, node });
+                    Ok(())
+                }
+                None => self.root.set(path, &(0..0), node),
+            };
+            result.map_err(|fault| self.sources.error(&fault))?;
+        }
+        Ok(())
+    }
+
     fn set_axis(&mut self, axis: &str, values: &Entry) {
         if let Value::Table(root) = &mut self.root.value
             && let Some(mut sweep) = root.remove("sweep")
@@ -260,7 +304,7 @@ impl Document {
             systems.push(name);
         }
         let document = self.clone();
-        Ok(Scenario { name: name.to_owned(), title, about, seeds, systems, axes, document })
+        Ok(Scenario { name: name.to_owned(), title, about, seeds, systems, axes, folder: PathBuf::new(), document })
     }
 
     fn systems(&self) -> Result<&[Node], Fault> {
@@ -327,7 +371,25 @@ fn experiment(root: &Node, system: usize) -> Result<Experiment, Fault> {
     }
     let system = read.into_iter().nth(system);
     let system = system.ok_or_else(|| Fault::new(&root.span, "there is no such system"))?;
-    Ok(Experiment { system, duration, warmup, wire, topology, work, measure })
+    let (folder, inputs) = (PathBuf::new(), inputs(tree, &system.name));
+    Ok(Experiment { system, duration, warmup, wire, topology, work, measure, folder, inputs })
+}
+
+/// The parameters of a system's run as text; what names things for people is left out.
+fn inputs(tree: &Tree, system: &str) -> String {
+    let mut tree = tree.clone();
+    for key in ["title", "about", "seeds", "sweep", "quick"] {
+        tree.remove(key);
+    }
+    if let Some(mut systems) = tree.remove("system") {
+        if let Value::List(items) = &mut systems.node.value {
+            items.retain(|item| item.label() == Some(system));
+        }
+        tree.insert("system", systems);
+    }
+    let mut text = TopologyText { text: String::new(), places: Vec::new() };
+    text.sorted(&tree);
+    text.text
 }
 
 fn duration(reader: &mut Reader<'_>, work: &Work) -> Result<Duration, Fault> {
@@ -373,6 +435,10 @@ fn seeds(node: &Node) -> Result<Vec<u64>, Fault> {
 }
 
 /// `A..B`, both included.
+///
+/// # Errors
+///
+/// What is wrong with the text.
 pub fn parse_seeds(text: &str) -> Result<Vec<u64>, String> {
     let wrong = || format!("{text:?} is no range of seeds; write it like \"1..10\"");
     let (first, last) = text.split_once("..").ok_or_else(wrong)?;
@@ -397,6 +463,22 @@ impl TopologyText {
             text.places.push(span.clone());
         }
         text
+    }
+
+    /// The same whatever the order in the file.
+    fn sorted(&mut self, tree: &Tree) {
+        for key in tree.keys() {
+            let Some(entry) = tree.get(key) else { continue };
+            match &entry.node.value {
+                Value::Table(inner) => {
+                    self.text.push_str(&format!("{}: {{\n", quoted(key)));
+                    self.sorted(inner);
+                    self.text.push('}');
+                }
+                _ => self.parameter(key, entry),
+            }
+            self.text.push('\n');
+        }
     }
 
     fn parameter(&mut self, key: &str, entry: &Entry) {

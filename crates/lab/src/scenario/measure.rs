@@ -3,15 +3,15 @@
 use super::nearest::{list, suggest};
 use super::read::Reader;
 use super::source::Fault;
-use super::tree::Node;
+use super::tree::{Node, Span};
 use anabranch_proto::time::Duration;
 use std::collections::BTreeSet;
 
 /// What a run writes down beside its scalars.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measure {
-    /// Step of the series.
-    pub interval: Duration,
+    /// Step of the series; by default 100 ms for connections and 1 s for a file.
+    pub interval: Option<Duration>,
     /// Which series.
     pub series: BTreeSet<Series>,
     /// Links that are followed: `"a>b"` or labels; none: the bottleneck.
@@ -24,6 +24,7 @@ pub struct Measure {
     pub pcap: Vec<String>,
     /// Whether events of the first flows are written.
     pub trace: bool,
+    pub(crate) span: Span,
 }
 
 /// Something that is written over time.
@@ -52,13 +53,14 @@ const SERIES: [(&str, Series); 5] = [
 impl Default for Measure {
     fn default() -> Measure {
         Measure {
-            interval: Duration::from_secs(1),
+            interval: None,
             series: BTreeSet::new(),
             links: Vec::new(),
             bottleneck: None,
             flows_shown: 10,
             pcap: Vec::new(),
             trace: false,
+            span: 0..0,
         }
     }
 }
@@ -68,7 +70,7 @@ pub(super) fn read(node: &Node) -> Result<Measure, Fault> {
     let default = Measure::default();
     let words: Vec<String> = reader.or("series", Vec::new())?;
     let measure = Measure {
-        interval: reader.or("interval", default.interval)?,
+        interval: reader.optional("interval")?,
         series: words
             .iter()
             .map(|word| series(word).map_err(|text| Fault::new(&reader.span_of("series"), text)))
@@ -78,8 +80,9 @@ pub(super) fn read(node: &Node) -> Result<Measure, Fault> {
         flows_shown: reader.or("flows_shown", default.flows_shown)?,
         pcap: reader.or("pcap", Vec::new())?,
         trace: reader.or("trace", false)?,
+        span: node.span.clone(),
     };
-    if measure.interval < INTERVAL_MIN {
+    if measure.interval.is_some_and(|interval| interval < INTERVAL_MIN) {
         return Err(Fault::new(&reader.span_of("interval"), "`interval` is at least 1ms"));
     }
     reader.finish()?;

@@ -8,18 +8,18 @@
 mod document;
 mod file_workload;
 mod measure;
-mod nearest;
+pub(crate) mod nearest;
 mod quantity;
 mod read;
-mod source;
+pub(crate) mod source;
 mod sweep;
 mod system;
 #[cfg(test)]
 mod tests;
-mod tree;
-mod workload;
+pub(crate) mod tree;
+pub(crate) mod workload;
 
-pub use document::{Document, Experiment, Point, Scenario, TopologyText, Wire};
+pub use document::{Experiment, Load, Point, Scenario, TopologyText, Variation, Wire, parse_seeds};
 pub use file_workload::{Churn, FileFault, FileFaultKind, FileWorkload, Joins, Leave};
 pub use measure::{Measure, Series};
 pub use source::ScenarioError;

@@ -170,8 +170,8 @@ fn read_transport(reader: &mut Reader<'_>) -> Result<Transport, Fault> {
             TransportKind::Tcp(control.unwrap_or(TcpControl::NewReno))
         }
         TransportWord::Fast => TransportKind::Fast {
-            alpha: within(reader, "alpha", 200, 1, 1_000_000)?,
-            mi: reader.or("mi", true)?,
+            alpha: within(reader, "alpha", 100, 1, 1_000_000)?,
+            mi: reader.or("mi", false)?,
         },
         TransportWord::Xcp => TransportKind::Xcp,
     };

@@ -150,6 +150,24 @@ impl Node {
         }
     }
 
+    /// A value from outside any file.
+    pub(crate) fn from_toml(value: &toml::Value) -> Node {
+        let entry = |value| Entry { key_span: 0..0, node: Node::from_toml(value) };
+        let value = match value {
+            toml::Value::String(text) => Value::Text(text.clone()),
+            toml::Value::Integer(number) => Value::Integer(*number),
+            toml::Value::Float(number) => Value::Float(*number),
+            toml::Value::Boolean(is) => Value::Bool(*is),
+            toml::Value::Datetime(date) => Value::Text(date.to_string()),
+            toml::Value::Array(items) => Value::List(items.iter().map(Node::from_toml).collect()),
+            toml::Value::Table(table) => {
+                let entries = table.iter().map(|(key, value)| (key.clone(), entry(value)));
+                Value::Table(Tree { entries: entries.collect() })
+            }
+        };
+        Node { span: 0..0, value }
+    }
+
     /// What a list's member is called: its `name`, or else its `kind`.
     pub(crate) fn label(&self) -> Option<&str> {
         let Value::Table(table) = &self.value else { return None };

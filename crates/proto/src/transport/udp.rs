@@ -117,6 +117,11 @@ impl Source {
         self.sent
     }
 
+    /// Bytes of payload sent so far.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent.saturating_mul(u64::from(self.config.payload))
+    }
+
     fn advance(&mut self) {
         match self.config.pattern {
             Pattern::Constant => self.step(),

@@ -53,7 +53,7 @@ use crate::net::Network;
 use crate::topology::{LinkIx, NodeIx, Routes, Topology};
 use anabranch_proto::random::{self, Rng};
 use anabranch_proto::time::{Duration, Time};
-use anabranch_proto::transport::{self, Probe};
+use anabranch_proto::transport::{self, Probe, udp};
 use ends::Flow;
 use timers::{Due, Timers};
 
@@ -273,8 +273,7 @@ impl Flows {
             failed: None,
             delivered: 0,
             delivered_before: 0,
-            packets: 0,
-            lost: 0,
+            sink: udp::Sink::default(),
             source: Probe::default(),
         });
         members.count += 1;

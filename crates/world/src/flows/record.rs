@@ -3,6 +3,7 @@
 use super::spec::{FlowIx, GroupIx};
 use crate::topology::{LinkIx, NodeIx};
 use anabranch_proto::time::{Duration, Time};
+use anabranch_proto::transport::udp::Sink;
 use anabranch_proto::transport::{Failure, Probe};
 
 /// What came of one flow.
@@ -34,11 +35,9 @@ pub struct Record {
     pub delivered: u64,
     /// Of these, before the warm-up ended.
     pub delivered_before: u64,
-    /// Payload packets that arrived at a UDP sink; zero for TCP.
-    pub packets: u64,
-    /// Datagrams known to be missing; zero for TCP.
-    pub lost: u64,
-    /// What the source last showed of itself; all zero for UDP.
+    /// What arrived at a UDP sink: packets, delays, what is missing; all zero for TCP.
+    pub sink: Sink,
+    /// What the source last showed of itself; of a UDP source the payload it has sent.
     pub source: Probe,
 }
 

@@ -118,7 +118,7 @@ impl Flows {
         let packets = arrivals.size.draw(&mut process.rng);
         let group = process.group;
         let (bytes, stop) = match &self.groups[group.0 as usize].group.transport {
-            TransportSpec::Tcp(spec) => (Some(packets * u64::from(spec.segment)), None),
+            TransportSpec::Tcp(spec) => (Some(packets * u64::from(spec.segment())), None),
             TransportSpec::Udp(config) => {
                 let bytes = packets as f64 * f64::from(config.packet_len());
                 (None, Some(self.now + Duration::from_secs_f64(bytes / config.rate_mean())))
@@ -194,9 +194,8 @@ impl Flows {
             }
             Ends::Datagrams { source, sink } => {
                 record.delivered = sink.bytes;
-                record.packets = sink.packets;
-                record.lost = sink.lost();
-                record.source = Probe { sent: source.sent(), ..Probe::default() };
+                record.sink = *sink;
+                record.source = Probe { sent: source.sent_bytes(), ..Probe::default() };
             }
         }
     }

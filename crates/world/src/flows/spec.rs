@@ -4,8 +4,8 @@
 use crate::topology::NodeIx;
 use anabranch_proto::random::{Rng, RngExt};
 use anabranch_proto::time::{Duration, Time};
-use anabranch_proto::transport::congestion::{Choice, fast};
-use anabranch_proto::transport::{Class, Transport, udp};
+use anabranch_proto::transport::congestion::{Choice, Start};
+use anabranch_proto::transport::{Transport, tcp, udp};
 
 /// A group's number: its place in the order of [`add_group`](super::Flows::add_group).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -30,53 +30,57 @@ pub enum TransportSpec {
 pub struct TcpSpec {
     /// Its congestion control.
     pub congestion: Choice,
-    /// Bytes of payload of a full segment. Default: 1460; the thesis has 1000.
-    pub segment: u32,
     /// Segments of the initial window. Default: 10 (RFC 6928).
     pub window_initial: u32,
-    /// Bytes of the receive window. Default: 2⁴⁰, which never binds.
-    pub window_receive: u64,
-    /// Whether every second segment is acknowledged (RFC 1122), or each. Default: every second.
-    pub is_delayed: bool,
-    /// The packets' class, both ways. Default: best effort.
-    pub class: Class,
+    /// The initial slow-start threshold, bytes. Default: none.
+    pub ssthresh: Option<u64>,
+    /// Segment size, class, receive buffer, timers and the rest. Default: a host of today, but with
+    /// a receive buffer of 2³² bytes, which does not bind.
+    pub config: tcp::Config,
 }
+
+/// A receive buffer that does not bind.
+const BUFFER: u64 = 1 << 32;
 
 impl Default for TcpSpec {
     fn default() -> TcpSpec {
-        TcpSpec {
-            congestion: Choice::NewReno,
-            segment: 1460,
-            window_initial: 10,
-            window_receive: 1 << 40,
-            is_delayed: true,
-            class: Class::BEST_EFFORT,
-        }
+        let mut config = tcp::Config::default();
+        config.receiving.buffer = BUFFER;
+        TcpSpec { congestion: Choice::NewReno, window_initial: 10, ssthresh: None, config }
     }
 }
 
 impl TcpSpec {
+    /// As ns-2 has it in the thesis (§3.3.1): 1000 bytes of payload and 40 of headers, an initial
+    /// window of two segments, no set-up, and an acknowledgement for each segment.
+    pub fn ns2() -> TcpSpec {
+        let mut spec = TcpSpec { window_initial: 2, ..TcpSpec::default() };
+        spec.config.handshake = false;
+        spec.config.header_len = Some(40);
+        spec.config.sending.mss = 1000;
+        spec.config.receiving.delayed_ack = None;
+        spec
+    }
+
+    /// Bytes of payload of a full segment.
+    pub fn segment(&self) -> u32 {
+        self.config.sending.mss
+    }
+
     /// The source and the sink.
     pub(super) fn pair(&self) -> (Box<dyn Transport>, Box<dyn Transport>) {
-        todo!("branch tcp")
+        let (mss, window) = (self.segment(), self.window_initial);
+        let start = Start { mss, window, ssthresh: self.ssthresh };
+        let end = || Box::new(tcp::Endpoint::new(self.config, self.congestion.build(start)));
+        (end(), end())
     }
 }
 
 impl TransportSpec {
-    /// The names that [`named`](TransportSpec::named) knows.
-    pub const NAMES: [&str; 5] = ["newreno", "cubic", "fast", "fast-mi", "xcp"];
-
     /// A TCP pair by the name of its congestion control, all else as in `tcp`; `None` for a name
-    /// that is not in [`NAMES`](TransportSpec::NAMES). UDP sources need a rate and so have no name.
+    /// that is not in [`Choice::NAMES`]. UDP sources need a rate and so have no name.
     pub fn named(name: &str, tcp: TcpSpec) -> Option<TransportSpec> {
-        let congestion = match name {
-            "newreno" => Choice::NewReno,
-            "cubic" => Choice::Cubic,
-            "fast" => Choice::Fast(fast::Config::default()),
-            "fast-mi" => Choice::Fast(fast::Config::with_increase()),
-            "xcp" => Choice::Xcp,
-            _ => return None,
-        };
+        let congestion = Choice::named(name)?;
         Some(TransportSpec::Tcp(TcpSpec { congestion, ..tcp }))
     }
 
@@ -196,14 +200,5 @@ mod tests {
         let beyond = drawn.iter().filter(|&&size| size >= 150).count() as f64;
         let expected = libm::pow(149.5 / 15.0, -2.5) * drawn.len() as f64;
         assert!((beyond / expected - 1.0).abs() < 0.1, "{beyond} of {expected}");
-    }
-
-    #[test]
-    fn every_name_makes_a_transport_of_that_name() {
-        for name in TransportSpec::NAMES {
-            let spec = TransportSpec::named(name, TcpSpec::default());
-            assert_eq!(spec.map(|spec| spec.name()), Some(name));
-        }
-        assert_eq!(TransportSpec::named("vegas", TcpSpec::default()), None);
     }
 }

@@ -56,6 +56,11 @@ impl Clock {
         Time(self.free)
     }
 
+    /// Bytes per second.
+    pub(crate) fn rate(&self) -> u64 {
+        self.rate
+    }
+
     /// Forgets all work: the wire is idle.
     pub(crate) fn clear(&mut self, now: Time) {
         (self.free, self.rest) = (now.0, 0);
@@ -80,6 +85,14 @@ impl Clock {
         self.free = self.free.saturating_add(ns);
         self.rest = (work % rate) as u64;
         Time(self.free)
+    }
+
+    /// Takes back the last `nanobytes` of its work, none of which has been done.
+    pub(crate) fn take_back(&mut self, nanobytes: u128) {
+        let rate = u128::from(self.rate);
+        let work = u128::from(self.free) * rate + u128::from(self.rest);
+        let work = work.saturating_sub(nanobytes);
+        (self.free, self.rest) = ((work / rate) as u64, (work % rate) as u64);
     }
 
     /// Nanobytes of `len` bytes.
@@ -118,6 +131,17 @@ mod tests {
         let left = clock.change_rate(Time(NANO), 14);
         assert_eq!(left, Clock::nanobytes(7));
         assert_eq!(clock.work(left), Time(NANO + NANO / 2));
+    }
+
+    #[test]
+    fn what_is_taken_back_was_never_there() {
+        let mut clock = Clock::new(7);
+        clock.pass(Time(3), 5);
+        let before = (clock.free, clock.rest);
+        clock.pass(Time(3), 11);
+        clock.pass(Time(3), 4);
+        clock.take_back(Clock::nanobytes(15));
+        assert_eq!((clock.free, clock.rest), before);
     }
 
     #[test]

@@ -6,30 +6,26 @@ use anabranch_proto::random::{Rng, RngExt};
 /// A link's loss with its generator. The chain begins in the good state.
 #[derive(Debug)]
 pub(crate) struct Dice {
-    loss: Loss,
+    loss: Option<Loss>,
     is_bad: bool,
     rng: Rng,
 }
 
 impl Dice {
     pub(crate) fn new(loss: Loss, rng: Rng) -> Dice {
-        Dice { loss, is_bad: false, rng }
+        Dice { loss: Some(loss), is_bad: false, rng }
     }
 
-    /// Another loss of the same link: the generator goes on, the chain begins anew.
-    pub(crate) fn change(&mut self, loss: Loss) {
+    /// Another loss of the same link, or none: the generator goes on, the chain begins anew.
+    pub(crate) fn change(&mut self, loss: Option<Loss>) {
         (self.loss, self.is_bad) = (loss, false);
     }
 
-    /// The side of the queue at which it strikes.
-    pub(crate) fn side(&self) -> Side {
-        self.loss.side
-    }
-
-    /// Whether the next packet is lost. The chain moves first, once per packet (Gilbert 1960,
-    /// Elliott 1963).
-    pub(crate) fn is_lost(&mut self) -> bool {
-        let probability = match self.loss.model {
+    /// Whether the next packet is lost at a side of the queue. The chain moves first, once per
+    /// packet (Gilbert 1960, Elliott 1963).
+    pub(crate) fn is_lost(&mut self, side: Side) -> bool {
+        let Some(loss) = self.loss.filter(|loss| loss.side == side) else { return false };
+        let probability = match loss.model {
             LossModel::Independent { probability } => probability,
             LossModel::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
                 let leave = if self.is_bad { to_good } else { to_bad };
@@ -55,7 +51,7 @@ mod tests {
         let mut dice = dice(LossModel::Independent { probability: 0.02 });
         let (mut lost, mut again, mut before) = (0.0, 0.0, false);
         for _ in 0..400_000 {
-            let is_lost = dice.is_lost();
+            let is_lost = dice.is_lost(Side::Before);
             lost += f64::from(is_lost);
             again += f64::from(is_lost && before);
             before = is_lost;
@@ -76,7 +72,7 @@ mod tests {
         let mut dice = dice(model);
         let (mut lost, mut bursts, mut before) = (0.0, 0.0, false);
         for _ in 0..1_000_000 {
-            let is_lost = dice.is_lost();
+            let is_lost = dice.is_lost(Side::Before);
             lost += f64::from(is_lost);
             bursts += f64::from(is_lost && !before);
             before = is_lost;
@@ -90,6 +86,6 @@ mod tests {
     fn never_and_always_are_exact() {
         let mut never = dice(LossModel::Independent { probability: 0.0 });
         let mut always = dice(LossModel::Independent { probability: 1.0 });
-        assert!((0..10_000).all(|_| !never.is_lost() && always.is_lost()));
+        assert!((0..10_000).all(|_| !never.is_lost(Side::Before) && always.is_lost(Side::Before)));
     }
 }

@@ -43,34 +43,46 @@ mod clock;
 mod due;
 mod link;
 mod loss;
+mod names;
+pub mod observe;
 mod packet;
 mod queue;
 mod routing;
+mod schedule;
 pub mod stats;
 
+pub use observe::{Observer, Step};
 pub use packet::{Carried, Packet};
 pub use stats::{Cause, ClassStats, Count, LinkStats, Queued};
 
 use crate::topology::routes::Routes;
-use crate::topology::{LinkIx, NodeIx, Topology};
+use crate::topology::{Changed, LinkIx, Topology};
 use anabranch_proto::random;
 use anabranch_proto::time::{Duration, Time};
 use clock::Clock;
 use due::{Agenda, Due, Kind};
-use link::{Link, Taken};
+use link::{Link, Path, Served, Shared};
 use loss::Dice;
+use names::Names;
+use observe::Observers;
 use packet::{Store, Unit};
-use queue::Gate;
+use queue::{Gate, Gone, Place, Queue};
 use routing::RouteTable;
-use std::collections::BTreeMap;
+use schedule::Schedule;
 
 /// The network. See [the module](self).
 #[derive(Debug)]
 pub struct Network<B> {
+    seed: u64,
+    names: Names,
     links: Vec<Link>,
     routes: RouteTable,
+    schedule: Schedule,
     store: Store<B>,
     agenda: Agenda,
+    observers: Observers<B>,
+    /// Packets that have just been dropped; empty between calls.
+    gone: Vec<Gone>,
     /// Packets sent so far.
     sent: u64,
     /// The time of the last thing that was carried out.
@@ -86,17 +98,25 @@ pub struct Network<B> {
 impl<B: Carried> Network<B> {
     /// The network of `topology`, whose chance comes from `seed` and the links' names.
     pub fn new(topology: &Topology, seed: u64) -> Network<B> {
-        Network {
-            links: links(topology, seed),
+        let names = Names::new(topology);
+        let mut network = Network {
+            seed,
+            links: links(topology, seed, &names),
+            names,
             routes: RouteTable::new(Routes::new(topology)),
+            schedule: Schedule::new(&topology.changes),
             store: Store::new(),
             agenda: Agenda::default(),
+            observers: Observers::default(),
+            gone: Vec::new(),
             sent: 0,
             done: Time::ZERO,
             seen: Time::ZERO,
             unroutable: 0,
             hops: 0,
-        }
+        };
+        network.schedule.announce(&mut network.agenda);
+        network
     }
 
     /// A packet enters at host `from`. To itself it is delivered at once, without a link; where
@@ -108,17 +128,39 @@ impl<B: Carried> Network<B> {
         };
         let now = now.max(self.done);
         self.seen = self.seen.max(now);
-        let len = packet.len;
-        let unit = Unit { serial: self.sent, slot: self.store.insert(packet), hop: start, len };
+        let serial = self.sent;
         self.sent += 1;
-        let is_next = self.agenda.first().is_none_or(|first| first.at > now);
+        let unit = Unit { serial, hop: start, len: packet.len, class: 0, slot: 0 };
+        let unit = Unit { slot: self.store.insert(packet), ..unit };
         match self.routes.link(start) {
-            Some(link) if is_next => {
+            Some(link) if self.is_next(now) => {
                 self.done = now;
                 self.forward(now, link, unit);
             }
-            _ => self.agenda.push(Due::new(now, Kind::Entry, unit.serial, unit.slot)),
+            _ => self.agenda.push(Due::new(now, Kind::Entry, serial, unit.slot)),
         }
+    }
+
+    /// Changes a link, as the topology's schedule does.
+    ///
+    /// # Panics
+    /// When there is no such link.
+    pub fn change(&mut self, now: Time, link: LinkIx, to: Changed) {
+        assert!((link.0 as usize) < self.links.len(), "{link:?} is not a link of this network");
+        let now = now.max(self.done);
+        self.seen = self.seen.max(now);
+        if self.is_next(now) {
+            self.done = now;
+            self.change_now(now, link, to);
+        } else {
+            self.schedule.insert(now, link, to);
+            self.schedule.announce(&mut self.agenda);
+        }
+    }
+
+    /// Whether nothing is due up to `now`.
+    fn is_next(&self, now: Time) -> bool {
+        self.agenda.first().is_none_or(|first| first.at > now)
     }
 
     /// When something is due next.
@@ -158,6 +200,32 @@ impl<B: Carried> Network<B> {
         self.links[link.0 as usize].queued(now.max(self.done))
     }
 
+    /// From now on `observer` sees what happens at the links that it wants. Their departures
+    /// become events, which changes nothing but the speed.
+    pub fn observe(&mut self, observer: Box<dyn Observer<B>>) {
+        let mut shared =
+            Shared { agenda: &mut self.agenda, store: &mut self.store, gone: &mut self.gone };
+        for (index, link) in self.links.iter_mut().enumerate() {
+            if observer.wants(LinkIx(index as u32)) {
+                link.serve_by_events(self.done, &mut shared);
+            }
+        }
+        self.observers.add(observer);
+    }
+
+    /// Ends observing: every observer writes what it still has. The first failure is returned.
+    pub fn finish_observers(&mut self) -> std::io::Result<()> {
+        self.observers.finish()
+    }
+
+    /// A link's name: its ends, as in `a->b`, and a number from the second on that joins them.
+    ///
+    /// # Panics
+    /// When there is no such link.
+    pub fn link_name(&self, link: LinkIx) -> String {
+        self.names.of(link)
+    }
+
     /// Packets that are on their way.
     pub fn under_way(&self) -> usize {
         self.store.len()
@@ -173,13 +241,22 @@ impl<B: Carried> Network<B> {
         self.hops
     }
 
-    /// Carries out one event; returns the slot of a packet that is where it wanted to be.
+    /// Carries out one event, the agenda's first; returns the slot of a packet that is where it
+    /// wanted to be.
     fn carry_out(&mut self, due: Due) -> Option<u32> {
         match due.kind() {
             Kind::Arrival => self.arrival(due.at, due.index),
+            Kind::Departure => {
+                self.departure(due.at, due.index);
+                None
+            }
             Kind::Entry => self.entry(due),
-            Kind::Departure | Kind::Change => {
+            Kind::Change => {
                 self.agenda.pop();
+                if let Some(change) = self.schedule.take() {
+                    self.change_now(due.at, change.link, change.to);
+                }
+                self.schedule.announce(&mut self.agenda);
                 None
             }
         }
@@ -189,21 +266,32 @@ impl<B: Carried> Network<B> {
     fn arrival(&mut self, now: Time, index: u32) -> Option<u32> {
         let link = &mut self.links[index as usize];
         let landed = link.land();
-        let next = link.next_arrival();
-        self.agenda
-            .replace_first(next.map(|(at, serial)| Due::new(at, Kind::Arrival, serial, index)));
+        self.agenda.replace_first(link.next_arrival());
         match landed? {
             Ok(unit) => {
                 self.hops += 1;
                 let unit = Unit { hop: unit.hop + 1, ..unit };
-                let Some(next) = self.routes.link(unit.hop) else { return Some(unit.slot) };
+                let next = self.routes.link(unit.hop);
+                let step = Step::Arrived { is_last: next.is_none() };
+                self.observers.see(now, index, step, &self.store, unit);
+                let Some(next) = next else { return Some(unit.slot) };
                 self.forward(now, next, unit);
             }
-            Err((unit, _)) => {
-                self.store.remove(unit.slot);
+            Err(gone) => {
+                self.gone.push(gone);
+                self.bury(now, index);
             }
         }
         None
+    }
+
+    /// The packet in service at a link is on the wire.
+    fn departure(&mut self, now: Time, index: u32) {
+        let mut shared =
+            Shared { agenda: &mut self.agenda, store: &mut self.store, gone: &mut self.gone };
+        if let Some(unit) = self.links[index as usize].depart(now, &mut shared) {
+            self.observers.see(now, index, Step::Sent, &self.store, unit);
+        }
     }
 
     /// A packet that was sent ahead of the events enters.
@@ -214,55 +302,58 @@ impl<B: Carried> Network<B> {
         let len = packet.len;
         let start = self.routes.start(packet.from, packet.to)?;
         let Some(link) = self.routes.link(start) else { return Some(slot) };
-        self.forward(due.at, link, Unit { serial: due.sequence(), slot, hop: start, len });
+        let unit = Unit { serial: due.sequence(), slot, hop: start, len, class: 0 };
+        self.forward(due.at, link, unit);
         None
     }
 
     /// A packet comes to a link.
     fn forward(&mut self, now: Time, index: u32, unit: Unit) {
-        match self.links[index as usize].take(now, unit) {
-            Taken::Behind => {}
-            Taken::First(at) => {
-                self.agenda.push(Due::new(at, Kind::Arrival, unit.serial, index));
-            }
-            Taken::Dropped(_) => {
-                self.store.remove(unit.slot);
-            }
+        let mut shared =
+            Shared { agenda: &mut self.agenda, store: &mut self.store, gone: &mut self.gone };
+        self.links[index as usize].take(now, unit, &mut shared);
+        if self.observers.is_empty() && self.gone.is_empty() {
+            return;
+        }
+        let is_in = !self.gone.iter().any(|gone| gone.0.serial == unit.serial);
+        self.bury(now, index);
+        if is_in {
+            self.observers.see(now, index, Step::Queued, &self.store, unit);
+        }
+    }
+
+    fn change_now(&mut self, now: Time, link: LinkIx, to: Changed) {
+        let rng = || random::stream(self.seed, &self.names.of(link), "loss");
+        let mut shared =
+            Shared { agenda: &mut self.agenda, store: &mut self.store, gone: &mut self.gone };
+        self.links[link.0 as usize].change(now, to, rng, &mut shared);
+        self.bury(now, link.0);
+        self.observers.changed(now, link, to);
+    }
+
+    /// Takes the packets that are gone out of the store.
+    fn bury(&mut self, now: Time, index: u32) {
+        for (unit, cause) in self.gone.drain(..) {
+            self.observers.see(now, index, Step::Dropped(cause), &self.store, unit);
+            self.store.remove(unit.slot);
         }
     }
 }
 
 /// The links of a topology, with their generators.
-fn links(topology: &Topology, seed: u64) -> Vec<Link> {
-    let mut names = Names::default();
-    let link = |spec: &crate::topology::Link| {
-        let name = names.next(topology, spec);
+fn links(topology: &Topology, seed: u64, names: &Names) -> Vec<Link> {
+    let link = |(index, spec): (usize, &crate::topology::Link)| {
+        let rng = |purpose: &str| random::stream(seed, &names.of(LinkIx(index as u32)), purpose);
         let clock = Clock::new(spec.rate.bytes());
-        let mut link = Link::new(clock, nanoseconds(spec.delay), spec.mtu, Gate::new(&spec.queue));
-        let dice = |loss| Box::new(Dice::new(loss, random::stream(seed, &name, "loss")));
-        link.dice = spec.loss.map(dice);
-        link
+        let place = Place { rate: clock.rate(), mtu: spec.mtu, rng: &rng };
+        let path = match Gate::new(&spec.queue, &place) {
+            Some(gate) => Path::Ring(gate),
+            None => Path::Served(Box::new(Served::new(Queue::new(&spec.queue, &place, "")))),
+        };
+        Link::new(index as u32, clock, nanoseconds(spec.delay), spec.mtu, path)
+            .with_dice(spec.loss.map(|loss| Dice::new(loss, rng("loss"))))
     };
-    topology.links.iter().map(link).collect()
-}
-
-/// Names of links: their ends, and a number from the second on that joins the same.
-#[derive(Default)]
-struct Names {
-    seen: BTreeMap<(NodeIx, NodeIx), u32>,
-}
-
-impl Names {
-    /// The name of the next link of a topology.
-    fn next(&mut self, topology: &Topology, link: &crate::topology::Link) -> String {
-        let node = |node: NodeIx| &topology.nodes[node.0 as usize].name;
-        let number = self.seen.entry((link.from, link.to)).or_default();
-        *number += 1;
-        match *number {
-            1 => format!("{}->{}", node(link.from), node(link.to)),
-            number => format!("{}->{}#{number}", node(link.from), node(link.to)),
-        }
-    }
+    topology.links.iter().enumerate().map(link).collect()
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

@@ -36,9 +36,10 @@ pub trait Carried {
     }
 }
 
+/// On a packet without payload the header is what the receiver returns, which is not for routers.
 impl Carried for transport::Packet {
     fn xcp(&mut self) -> Option<&mut XcpHeader> {
-        self.xcp.as_mut()
+        self.xcp.as_mut().filter(|_| self.payload_len > 0)
     }
 }
 
@@ -57,6 +58,8 @@ pub(crate) struct Unit {
     pub(crate) hop: u32,
     /// Bytes on the wire.
     pub(crate) len: u32,
+    /// Its class at the current link.
+    pub(crate) class: u8,
 }
 
 /// Packets under way, in slots that are used again.

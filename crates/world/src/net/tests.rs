@@ -1,5 +1,5 @@
 use super::*;
-use crate::topology::{Limit, Link as Spec, Node, QueueSpec};
+use crate::topology::{Limit, Link as Spec, Node, NodeIx, QueueSpec};
 use crate::units::{mbit, ms};
 
 /// Hosts and routers `n0`, `n1`, … in a row, joined by 12 Mb/s, 5 ms: 1,500 bytes take 1 ms.
@@ -149,3 +149,6 @@ fn loss_strikes_before_or_behind_the_queue_and_is_told_apart() {
         assert_eq!(network.under_way(), 0);
     }
 }
+
+mod changes;
+mod whole;

@@ -77,6 +77,8 @@ pub struct Config {
     pub check: bool,
     /// The interval of the series over time. Default 1 s.
     pub interval: Duration,
+    /// Whether every host's arrivals of blocks are kept, 24 bytes each. Default no.
+    pub arrivals: bool,
 }
 
 impl Config {
@@ -94,6 +96,7 @@ impl Config {
             timer_step: Duration::from_micros(50),
             check: cfg!(debug_assertions),
             interval: Duration::from_secs(1),
+            arrivals: false,
         }
     }
 }

@@ -22,7 +22,7 @@ pub use crate::event::TraceHash;
 pub use crate::paths::DelayFn;
 pub use config::{Config, Factory, Overhead, Quantum, Wire};
 pub use fault::Fault;
-pub use host::{HostId, HostSpec, Life};
+pub use host::{BlockArrival, HostId, HostSpec, Life};
 
 use crate::event::{Event, Queue};
 use crate::fluid::Fluid;

@@ -23,7 +23,7 @@
 //! without MI take a round trip more, §3.3.5). A sender that does not use its window does not
 //! enlarge it. `base` never forgets: a path that becomes longer looks like a queue.
 
-use super::{Acked, CongestionControl};
+use super::{Acked, CongestionControl, Start};
 use crate::time::{Duration, Time};
 
 /// The parameters of FAST.
@@ -90,14 +90,14 @@ pub struct Fast {
 }
 
 impl Fast {
-    /// A control for segments of `segment` bytes that begins with a window of `window` bytes.
-    pub fn new(config: Config, segment: u32, window: u64) -> Fast {
-        let segment = f64::from(segment.max(1));
+    /// A control that begins as `start` says.
+    pub fn new(config: Config, start: Start) -> Fast {
+        let segment = f64::from(start.mss.max(1));
         Fast {
             config,
             segment,
-            window: (window as f64).max(segment),
-            ssthresh: u64::MAX,
+            window: (start.bytes() as f64).max(segment),
+            ssthresh: start.ssthresh.unwrap_or(u64::MAX),
             base: f64::INFINITY,
             rtt: 0.0,
             phase: Phase::Frozen { until: Time::ZERO },
@@ -203,8 +203,11 @@ impl CongestionControl for Fast {
             return;
         }
         if acked.is_recovering {
-            // The window of the loss stays until it is repaired.
-            self.phase = Phase::Frozen { until: acked.now };
+            // The window of the loss stays until it is repaired; the acknowledgement that ends the
+            // repair comes behind `on_recovered`, which has frozen it for a round trip more.
+            if let Phase::Update { .. } = self.phase {
+                self.phase = Phase::Frozen { until: acked.now };
+            }
         } else if self.is_multiplicative() {
             if acked.is_limited {
                 self.window += acked.bytes as f64;

@@ -17,7 +17,7 @@
 //! Deviations: feedback that comes while a loss is being repaired is used too (the paper does not
 //! say; the ns-2 sender ignores it on duplicate acknowledgements).
 
-use super::{Acked, CongestionControl};
+use super::{Acked, CongestionControl, Start};
 use crate::time::{Duration, Time};
 use crate::transport::packet::XcpHeader;
 
@@ -50,11 +50,12 @@ pub struct Xcp {
 }
 
 impl Xcp {
-    /// A control for segments of `segment` bytes that begins with a window of `window` bytes.
-    pub fn new(config: Config, segment: u32, window: u64) -> Xcp {
-        let segment = f64::from(segment.max(1));
-        let window = (window as f64).max(segment);
-        Xcp { config, segment, window, ssthresh: u64::MAX, before: None }
+    /// A control that begins as `start` says.
+    pub fn new(config: Config, start: Start) -> Xcp {
+        let segment = f64::from(start.mss.max(1));
+        let window = (start.bytes() as f64).max(segment);
+        let ssthresh = start.ssthresh.unwrap_or(u64::MAX);
+        Xcp { config, segment, window, ssthresh, before: None }
     }
 
     fn cut(&mut self, window: f64) {
@@ -119,6 +120,10 @@ impl CongestionControl for Xcp {
 mod tests {
     use super::*;
 
+    fn start(window: u32) -> Start {
+        Start { mss: 1000, window, ssthresh: None }
+    }
+
     fn acked(feedback: Option<f64>) -> Acked {
         Acked {
             now: Time(1),
@@ -134,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_window_changes_by_the_feedback_and_never_falls_below_a_segment() {
-        let mut xcp = Xcp::new(Config::default(), 1000, 10_000);
+        let mut xcp = Xcp::new(Config::default(), start(10));
         xcp.on_ack(&acked(Some(2_500.5)));
         assert_eq!(xcp.window(), 12_500);
         xcp.on_ack(&acked(Some(-1_000.0)));
@@ -150,7 +155,7 @@ mod tests {
     #[test]
     fn granted_wishes_of_one_window_bring_the_desired_rate() {
         let rtt = Duration::from_millis(80);
-        let mut xcp = Xcp::new(Config { rate: 1e6 }, 1000, 10_000);
+        let mut xcp = Xcp::new(Config { rate: 1e6 }, start(10));
         let header = xcp.stamp(Time(1), rtt).unwrap();
         assert_eq!((header.window, header.rtt), (10_000.0, rtt));
         for _ in 0..10 {
@@ -161,14 +166,14 @@ mod tests {
 
     #[test]
     fn the_first_packets_have_no_round_trip_time_and_no_wish() {
-        let mut xcp = Xcp::new(Config::default(), 1000, 2_000);
+        let mut xcp = Xcp::new(Config::default(), start(2));
         let header = xcp.stamp(Time(1), Duration::ZERO).unwrap();
         assert_eq!(header, XcpHeader { window: 2_000.0, rtt: Duration::ZERO, feedback: 0.0 });
     }
 
     #[test]
     fn losses_are_answered_as_tcp_does_and_undone_when_they_were_none() {
-        let mut xcp = Xcp::new(Config::default(), 1000, 20_000);
+        let mut xcp = Xcp::new(Config::default(), start(20));
         xcp.on_loss(Time(1), 20_000);
         assert_eq!(xcp.window(), 10_000);
         xcp.on_spurious(Time(2));

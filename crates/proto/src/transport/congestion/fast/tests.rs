@@ -2,6 +2,10 @@ use super::*;
 
 const SEGMENT: u32 = 1000;
 
+fn start(window: u32) -> Start {
+    Start { mss: SEGMENT, window, ssthresh: None }
+}
+
 /// A path in fluid: `capacity` packets per second, `base` seconds, an endless buffer that only this
 /// flow fills. Feeds `rounds` round trips of acknowledgements, each of one packet.
 struct Path {
@@ -13,7 +17,7 @@ struct Path {
 
 impl Path {
     fn new(config: Config, capacity: f64, base: f64) -> Path {
-        Path { fast: Fast::new(config, SEGMENT, 2_000), capacity, base, now: 0.0 }
+        Path { fast: Fast::new(config, start(2)), capacity, base, now: 0.0 }
     }
 
     fn packets(&self) -> f64 {
@@ -117,7 +121,7 @@ fn a_time_out_leaves_one_segment_from_which_the_window_comes_back() {
 
 #[test]
 fn a_sender_that_does_not_use_its_window_does_not_enlarge_it() {
-    let mut fast = Fast::new(Config::with_increase(), SEGMENT, 10_000);
+    let mut fast = Fast::new(Config::with_increase(), start(10));
     for n in 1..1000 {
         fast.on_ack(&Acked {
             now: Time(n * 1_000_000),
