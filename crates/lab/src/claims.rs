@@ -12,12 +12,13 @@
 //!
 //! - [`Claim`]: the data; [`library`]: the claims that come with the program;
 //! - [`judge`]: from results to verdicts; [`plot`]: from results to figures;
-//! - [`page`]: the report.
+//! - [`run`]: from a claim to results; [`page`]: the report.
 
 pub mod judge;
 pub mod library;
 pub mod page;
 pub mod plot;
+pub mod run;
 mod select;
 
 use serde::Deserialize;

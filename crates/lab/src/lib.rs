@@ -18,5 +18,6 @@ pub mod figure;
 pub mod plan;
 pub mod report;
 pub mod scenario;
+pub mod scenarios;
 pub mod stats;
 pub mod table;
