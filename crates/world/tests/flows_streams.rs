@@ -44,7 +44,12 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn xcp_queue() -> QueueSpec {
-    QueueSpec::Xcp(XcpSpec { limit: Limit::Packets(100_000), alpha: 0.4, beta: 0.226, shuffle: 0.1 })
+    QueueSpec::Xcp(XcpSpec {
+        limit: Limit::Packets(100_000),
+        alpha: 0.4,
+        beta: 0.226,
+        shuffle: 0.1,
+    })
 }
 
 /// Mean of the packets that wait at the bottleneck, from `from` on.
@@ -68,7 +73,8 @@ fn a_transfer_alone_takes_the_round_trips_of_slow_start_and_its_last_packets_ser
     let rate = anabranch_world::units::Rate::bytes_per_sec(1_040_000);
     let mut flows = run(&pair(rate, ms(50), drop_tail(100)), 0, 1);
     let group = group(&mut flows, "one", tcp(Choice::NewReno));
-    let bulk = Bulk { bytes: Some(6_000), pairs: vec![(NodeIx(0), NodeIx(1))], ..endless(1, ms(0)) };
+    let bulk =
+        Bulk { bytes: Some(6_000), pairs: vec![(NodeIx(0), NodeIx(1))], ..endless(1, ms(0)) };
     flows.add_bulk(group, &bulk);
     flows.run_until(Time(2 * SECOND));
     let record = flows.records()[0];
@@ -96,7 +102,7 @@ fn newreno_over_random_loss_has_the_throughput_of_the_padhye_formula() {
             flows.run_until(Time(seconds * SECOND));
             flows.goodput_of(group) / 1_000.0
         });
-        let path = Path { rtt: ms(100), rto: ms(300), loss: p, ..Path::default() };
+        let path = Path { rtt: ms(100), rto: ms(300), loss: p };
         let (measured, expected) = (median(rates.collect()), padhye(&path));
         eprintln!("newreno {p}: {measured:.0} packets/s, Padhye {expected:.0}");
         assert!((measured / expected - 1.0).abs() < 0.1, "{p}: {measured} for {expected}");
@@ -149,9 +155,11 @@ fn xcp_gives_flows_of_different_round_trips_the_same_rate() {
 
 #[test]
 fn fast_keeps_alpha_packets_per_flow_in_the_queue_of_a_full_link() {
-    for (count, config) in
-        [(1, fast::Config::default()), (4, fast::Config::default()), (4, fast::Config::with_increase())]
-    {
+    for (count, config) in [
+        (1, fast::Config::default()),
+        (4, fast::Config::default()),
+        (4, fast::Config::with_increase()),
+    ] {
         let delays = vec![ms(20); count as usize];
         let topology = dumbbell(mbit(100), &delays, &drop_tail(2 * count * 100));
         let warm_up = Time(15 * SECOND);
@@ -226,7 +234,9 @@ fn mice_all_complete_and_the_same_seed_gives_the_same_run() {
     assert_eq!(records, mice(1));
     assert_ne!(records, mice(2));
     let (elephants, mice) = records.split_at(2);
-    assert!(elephants.iter().all(|record| record.delivered > 5_000_000 && record.arrived.is_none()));
+    assert!(
+        elephants.iter().all(|record| record.delivered > 5_000_000 && record.arrived.is_none())
+    );
     assert!(mice.len().abs_diff(1000) < 120, "{}", mice.len());
     for record in mice {
         assert_eq!(Some(record.delivered), record.bytes);
@@ -234,4 +244,19 @@ fn mice_all_complete_and_the_same_seed_gives_the_same_run() {
         assert!(record.completion_rtts().unwrap() > 1.5, "{record:?}");
         assert!(record.acknowledged >= record.arrived);
     }
+}
+
+#[derive(Default)]
+struct Path {
+    rtt: Duration,
+    rto: Duration,
+    loss: f64,
+}
+fn padhye(path: &Path) -> f64 {
+    let p = path.loss;
+    1.0 / (path.rtt.as_secs_f64() * (2.0 * p / 3.0).sqrt()
+        + path.rto.as_secs_f64()
+            * (3.0 * (3.0 * p / 8.0).sqrt()).min(1.0)
+            * p
+            * (1.0 + 32.0 * p * p))
 }
