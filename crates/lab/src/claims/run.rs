@@ -5,7 +5,7 @@ use super::page::Outcome;
 use super::{Broken, Claim, Mode, Results, Run};
 use crate::engine::{self, RunError};
 use crate::plan::Plan;
-use crate::scenario::{Scenario, ScenarioError};
+use crate::scenario::{Scenario, ScenarioError, Variation};
 use crate::table::{Table, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -120,8 +120,7 @@ pub fn plans(
 /// The program that runs claims; their results are not kept for another one.
 const BUILD: &str = concat!("claims ", env!("CARGO_PKG_VERSION"));
 
-/// The scenario of a run with its overrides, which are set as `[quick]` sets its own: so they are
-/// checked like everything in a scenario, and reported where they stand.
+/// The scenario of a run with its overrides.
 fn scenario(
     claim: &Claim,
     run: &Run,
@@ -136,27 +135,9 @@ fn scenario(
         let known = crate::scenarios::text(other.trim_end_matches(".toml"));
         known.map(str::to_owned).ok_or_else(|| std::io::ErrorKind::NotFound.into())
     };
-    let overridden = overridden(text, set, mode);
-    let (text, is_quick) = match &overridden {
-        Some(text) => (text.as_str(), true),
-        None => (text, mode == Mode::Quick),
-    };
-    Scenario::parse(&run.scenario, &file, text, &load, is_quick)
+    let variation = Variation { is_quick: mode == Mode::Quick, set: set.clone() };
+    Scenario::parse(&run.scenario, &file, text, &load, &variation)
         .map_err(|error| ClaimError::Scenario { claim: claim.id.clone(), error })
-}
-
-/// The scenario's text with `set` added to its `[quick]` part; in full mode that part is `set`
-/// alone. `None` when nothing is set, or the text is no TOML, which is then reported as it stands.
-fn overridden(text: &str, set: &BTreeMap<String, toml::Value>, mode: Mode) -> Option<String> {
-    if set.is_empty() {
-        return None;
-    }
-    let mut table: toml::Table = text.parse().ok()?;
-    let quick = table.remove("quick").filter(|_| mode == Mode::Quick);
-    let mut quick = quick.and_then(|quick| quick.as_table().cloned()).unwrap_or_default();
-    quick.extend(set.clone());
-    table.insert("quick".into(), quick.into());
-    toml::to_string(&table).ok()
 }
 
 /// One run of one plan.

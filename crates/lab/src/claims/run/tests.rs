@@ -26,20 +26,6 @@ fn every_scenario_that_comes_with_the_program_belongs_to_a_claim() {
 }
 
 #[test]
-fn overrides_go_before_the_quick_part_and_are_all_there_is_of_it_in_full_mode() {
-    let text = "title = 't'\n[quick]\na = 1\nb = 2\n";
-    let set = BTreeMap::from([("b".to_owned(), toml::Value::from(3))]);
-    let quick = |mode| -> toml::Table {
-        let text = overridden(text, &set, mode).unwrap();
-        text.parse::<toml::Table>().unwrap()["quick"].as_table().unwrap().clone()
-    };
-    assert_eq!(quick(Mode::Quick), toml::toml! { a = 1
-    b = 3 });
-    assert_eq!(quick(Mode::Full), toml::toml! { b = 3 });
-    assert_eq!(overridden(text, &BTreeMap::new(), Mode::Full), None);
-}
-
-#[test]
 fn tables_say_which_system_point_and_seed_each_row_belongs_to() {
     let mut runs = Table::new("runs", &["system", "loss", "seed"]);
     let place = |system: &str| vec![Value::from(system), 0.1.into(), 1.0.into()];
