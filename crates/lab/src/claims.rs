@@ -12,10 +12,11 @@
 //!
 //! - [`Claim`]: the data; [`library`]: the claims that come with the program;
 //! - [`judge`]: from results to verdicts; [`plot`]: from results to figures;
-//! - [`run`]: from a claim to results; [`page`]: the report.
+//! - [`run`]: from a claim to results; [`page`] and [`output`]: the report, and what is written.
 
 pub mod judge;
 pub mod library;
+pub mod output;
 pub mod page;
 pub mod plot;
 pub mod run;

@@ -10,7 +10,7 @@ use crate::stats;
 use crate::table::Table;
 use anabranch_proto::random::{RngExt, stream};
 use anabranch_proto::time::{Duration, Time};
-use anabranch_proto::transport::congestion::{Choice, fast};
+use anabranch_proto::transport::congestion::{Choice, fast, xcp};
 use anabranch_proto::transport::{Class, udp};
 use anabranch_world::flows::{
     Arrivals, Config, FlowIx, FlowSpec, Flows, Group, GroupIx, Record, Sizes, TcpSpec,
@@ -113,7 +113,8 @@ fn add<'a>(
     seed: u64,
     flows: &mut Flows,
 ) -> Part<'a> {
-    let (start, stop) = (Time::ZERO + workload.active.0, workload.active.1.map(|at| Time::ZERO + at));
+    let (start, stop) =
+        (Time::ZERO + workload.active.0, workload.active.1.map(|at| Time::ZERO + at));
     let own = match &workload.kind {
         WorkloadKind::Bulk { transport, .. } | WorkloadKind::Mice { transport, .. } => transport,
         WorkloadKind::Udp { .. } => &None,
@@ -138,7 +139,10 @@ fn add<'a>(
         let count = count.unwrap_or(pairs.len() as u32);
         for (number, &(from, to)) in (0..count).zip(pairs.iter().cycle()) {
             let late = jitter.mul_f64(rng.random::<f64>());
-            flows.add(group, FlowSpec { from, to, start: start + stagger * number + late, stop, bytes });
+            flows.add(
+                group,
+                FlowSpec { from, to, start: start + stagger * number + late, stop, bytes },
+            );
         }
     };
     match &workload.kind {
@@ -175,17 +179,21 @@ fn tcp_spec(transport: &Transport) -> TransportSpec {
             let base = if mi { fast::Config::with_increase() } else { fast::Config::default() };
             Choice::Fast(fast::Config { alpha: f64::from(alpha), ..base })
         }
-        TransportKind::Xcp => Choice::Xcp,
+        TransportKind::Xcp => Choice::Xcp(xcp::Config::default()),
     };
-    let default = TcpSpec::default();
-    TransportSpec::Tcp(TcpSpec {
-        congestion,
-        segment: transport.payload,
-        window_initial: transport.initial_window,
-        window_receive: transport.receive_window.unwrap_or(default.window_receive),
-        is_delayed: transport.delayed_ack,
-        class: Class::BEST_EFFORT,
-    })
+    let mut config = TcpSpec::default().config;
+    config.handshake = transport.handshake;
+    config.header_len = transport.header;
+    config.sending.mss = transport.payload;
+    config.receiving.mss = transport.payload;
+    if let Some(window) = transport.receive_window {
+        config.receiving.buffer = window;
+    }
+    if !transport.delayed_ack {
+        config.receiving.delayed_ack = None;
+    }
+    let window_initial = transport.initial_window;
+    TransportSpec::Tcp(TcpSpec { congestion, window_initial, ssthresh: None, config })
 }
 
 fn udp_spec(
@@ -241,14 +249,18 @@ impl View<'_> {
         outcome.set("goodput_mbps", goodput * MBIT);
         if let Some(link) = bottleneck {
             let rate = self.topology.links[link.0 as usize].rate.as_f64();
-            let payload = system_transport(&self.experiment.system).map_or(1000, |t| t.payload);
-            let share = f64::from(payload) / f64::from(payload + HEADERS);
+            let transport = system_transport(&self.experiment.system);
+            let payload = transport.map_or(1000, |transport| transport.payload);
+            let header = transport.and_then(|transport| transport.header).map_or(HEADER, u32::from);
+            let share = f64::from(payload) / f64::from(payload + header);
             outcome.set("goodput_fraction", goodput / (rate * share));
             outcome.set("utilization", self.flows.utilization(link));
         }
         let bulk: Vec<f64> = self
             .records()
-            .filter(|(_, _, workload)| matches!(workload.kind, WorkloadKind::Bulk { size: None, .. }))
+            .filter(|(_, _, workload)| {
+                matches!(workload.kind, WorkloadKind::Bulk { size: None, .. })
+            })
             .map(|(flow, ..)| self.flows.goodput(flow) * MBIT)
             .collect();
         if !bulk.is_empty() {
@@ -303,10 +315,24 @@ impl View<'_> {
     }
 
     fn flows_table(&self) -> Table {
-        let mut table = Table::new("flows", &[
-            "workload", "flow", "from", "to", "start_s", "size_bytes", "goodput_mbps", "fct_s",
-            "fct_rtt", "sent_bytes", "resent_bytes", "recoveries", "timeouts",
-        ]);
+        let mut table = Table::new(
+            "flows",
+            &[
+                "workload",
+                "flow",
+                "from",
+                "to",
+                "start_s",
+                "size_bytes",
+                "goodput_mbps",
+                "fct_s",
+                "fct_rtt",
+                "sent_bytes",
+                "resent_bytes",
+                "recoveries",
+                "timeouts",
+            ],
+        );
         let mut counts = vec![0_usize; self.parts.len()];
         for (record, number) in self.flows.records().iter().zip(0..) {
             let Some(part) = self.parts.get(record.group.0 as usize) else { continue };
@@ -336,12 +362,22 @@ impl View<'_> {
     }
 
     fn links_table(&self) -> Table {
-        let mut table = Table::new("links", &[
-            "link", "label", "rate_mbps", "utilization", "sent_packets", "sent_bytes",
-            "dropped_packets", "peak_queue_packets",
-        ]);
+        let mut table = Table::new(
+            "links",
+            &[
+                "link",
+                "label",
+                "rate_mbps",
+                "utilization",
+                "sent_packets",
+                "sent_bytes",
+                "dropped_packets",
+                "peak_queue_packets",
+            ],
+        );
         for link in network::links(self.topology) {
-            let (spec, stats) = (&self.topology.links[link.0 as usize], self.flows.network().stats(link));
+            let (spec, stats) =
+                (&self.topology.links[link.0 as usize], self.flows.network().stats(link));
             if stats.offered().packets == 0 {
                 continue;
             }
@@ -406,12 +442,11 @@ fn in_rtts(record: &Record) -> Option<f64> {
 
 /// From bytes per second to 10⁶ bits per second.
 const MBIT: f64 = 8.0 / 1e6;
-/// Headers of a full segment: IP and TCP with timestamps.
-const HEADERS: u32 = 52;
+/// Headers of a full segment, when they are not given: IP and TCP with timestamps.
+const HEADER: u32 = 52;
 /// A run looks up this often for Ctrl-C.
 const STEPS: u32 = 100;
 /// Without a choice, networks up to this size have all their links sampled.
 const LINKS_SAMPLED_MAX: usize = 64;
 /// Most rows of one workload in `flows.csv`, per run; the scalars are over all flows.
 const FLOW_ROWS_MAX: usize = 2000;
-

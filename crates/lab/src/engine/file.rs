@@ -73,8 +73,8 @@ pub(super) fn run(
 ) -> Result<Outcome, RunError> {
     let broken = |fault: Fault| RunError::Failed(fault.text);
     let members = Members::of(work, topology).map_err(broken)?;
-    let script = Script::draw(work, topology, &members.nodes, experiment.duration, seed)
-        .map_err(broken)?;
+    let script =
+        Script::draw(work, topology, &members.nodes, experiment.duration, seed).map_err(broken)?;
     let mut sim = build(experiment, work, topology, &members, &script, seed).map_err(broken)?;
     let failed = |error: SimError| RunError::Failed(error.to_string());
     let end = Time::ZERO + experiment.duration;

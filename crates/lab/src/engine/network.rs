@@ -10,9 +10,8 @@ pub(super) fn build(experiment: &Experiment, seed: u64) -> Result<Topology, Faul
     let text = &experiment.topology;
     let line_of = |at: usize| 1 + text.text.get(..at).map_or(0, |head| head.matches('\n').count());
     let fault = |at: usize, what: &str| Fault::new(&text.place(line_of(at)), one_line(what));
-    let spec: TopologySpec = toml::from_str(&text.text).map_err(|error| {
-        fault(error.span().map_or(0, |span| span.start), error.message())
-    })?;
+    let spec: TopologySpec = toml::from_str(&text.text)
+        .map_err(|error| fault(error.span().map_or(0, |span| span.start), error.message()))?;
     spec.build(seed, &experiment.folder).map_err(|error| fault(error.span.start, &error.what))
 }
 

@@ -304,7 +304,16 @@ impl Document {
             systems.push(name);
         }
         let document = self.clone();
-        Ok(Scenario { name: name.to_owned(), title, about, seeds, systems, axes, folder: PathBuf::new(), document })
+        Ok(Scenario {
+            name: name.to_owned(),
+            title,
+            about,
+            seeds,
+            systems,
+            axes,
+            folder: PathBuf::new(),
+            document,
+        })
     }
 
     fn systems(&self) -> Result<&[Node], Fault> {

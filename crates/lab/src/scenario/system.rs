@@ -31,6 +31,8 @@ pub struct Transport {
     pub kind: TransportKind,
     /// Payload of a full packet, bytes. Default 1,000, as the thesis has it (§3.3).
     pub payload: u32,
+    /// Headers of every packet with IP's, bytes; `None`: by the options that it has.
+    pub header: Option<u16>,
     /// What a receiver buffers, bytes; `None`: it never binds.
     pub receive_window: Option<u64>,
     /// Window at the start, packets. Default 10 (RFC 6928).
@@ -180,9 +182,12 @@ fn read_transport(reader: &mut Reader<'_>) -> Result<Transport, Fault> {
     if !(40..=9000).contains(&payload) {
         return Err(Fault::new(&reader.span_of("payload"), "`payload` is from 40B to 9000B"));
     }
+    let header: Option<Bytes> = reader.optional("header")?;
+    let header = header.map(|Bytes(bytes)| bytes.clamp(20, 200) as u16);
     Ok(Transport {
         kind,
         payload,
+        header,
         receive_window: reader.optional("receive_window")?.map(|Bytes(bytes)| bytes),
         initial_window: within(reader, "initial_window", 10, 1, 100)?,
         handshake: reader.or("handshake", true)?,

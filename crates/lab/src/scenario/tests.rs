@@ -211,7 +211,14 @@ fn quick_replaces_parameters_seeds_and_axes_and_is_otherwise_not_there() {
         good()
     );
     let load = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-    let quick = Scenario::parse("test", "test.toml", &text, &load, &Variation { is_quick: true, ..Variation::default() }).unwrap();
+    let quick = Scenario::parse(
+        "test",
+        "test.toml",
+        &text,
+        &load,
+        &Variation { is_quick: true, ..Variation::default() },
+    )
+    .unwrap();
     assert_eq!((quick.seeds.clone(), quick.points().len()), (vec![1], 1));
     let topology = quick.experiment(0, &[0]).unwrap().topology.text;
     assert!(topology.contains("pairs = 1") && topology.contains("loss = 0.5"), "{topology}");
@@ -227,7 +234,8 @@ fn a_named_topology_reports_its_own_lines() {
     );
     let text = text.replace("duration", "topology = \"net.toml\"\nduration");
     let load = |_: &str| Ok("# a comment\npairs = 2\nbottleneck = { loss = 0 }\n".to_owned());
-    let scenario = Scenario::parse("test", "test.toml", &text, &load, &Variation::default()).unwrap();
+    let scenario =
+        Scenario::parse("test", "test.toml", &text, &load, &Variation::default()).unwrap();
     let topology = scenario.experiment(0, &[1]).unwrap().topology;
     let of_line = |line| scenario.error(&topology.place(line), "here").to_string();
     // The second line came from the file's third; the loss from the sweep.

@@ -9,7 +9,8 @@ fn every_claim_plans_in_both_modes_and_so_do_the_broken_variants() {
         for mode in [Mode::Quick, Mode::Full] {
             let options = Options { mode, ..QUICK };
             for broken in [None, claim.broken.as_ref()] {
-                let plans = plans(&claim, &options, broken).unwrap_or_else(|error| panic!("{error}"));
+                let plans =
+                    plans(&claim, &options, broken).unwrap_or_else(|error| panic!("{error}"));
                 assert!(plans.values().all(|plan| !plan.runs.is_empty()), "{}", claim.id);
             }
         }

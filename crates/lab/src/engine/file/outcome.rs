@@ -89,7 +89,8 @@ impl View<'_> {
 
     fn traffic(&self, outcome: &mut Outcome) {
         let all = (0..self.script.hosts.len() as u32).map(HostId);
-        let sum = all.map(|host| self.sim.meter(host).total).fold(Traffic::default(), Traffic::plus);
+        let sum =
+            all.map(|host| self.sim.meter(host).total).fold(Traffic::default(), Traffic::plus);
         let life = |host: HostId| {
             let end = self.script.hosts[host.0 as usize].end.unwrap_or(self.sim.now());
             end.min(self.sim.now()).since(self.start(host)).as_secs_f64()
@@ -164,10 +165,21 @@ impl View<'_> {
     }
 
     fn nodes_table(&self) -> Table {
-        let mut table = Table::new("nodes", &[
-            "host", "start_s", "payload_in_bytes", "payload_out_bytes", "control_in_bytes",
-            "control_out_bytes", "duplicate_bytes", "senders", "receivers", "depth",
-        ]);
+        let mut table = Table::new(
+            "nodes",
+            &[
+                "host",
+                "start_s",
+                "payload_in_bytes",
+                "payload_out_bytes",
+                "control_in_bytes",
+                "control_out_bytes",
+                "duplicate_bytes",
+                "senders",
+                "receivers",
+                "depth",
+            ],
+        );
         for (number, host) in self.script.hosts.iter().enumerate().take(ROWS_MAX) {
             let id = HostId(number as u32);
             let (total, stats) = (self.sim.meter(id).total, self.sim.stats(id));
