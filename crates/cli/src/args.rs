@@ -1,5 +1,6 @@
 //! The command line. What is here is what `--help` says and what others script against.
 
+use crate::claims::{ClaimsArguments, ReproduceArguments};
 use crate::units;
 use anabranch_node::System;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -49,6 +50,13 @@ pub(crate) enum Command {
     Demo(DemoArguments),
     /// Run real programs on hosts joined by emulated links.
     Emu(EmuArguments),
+    /// Compare systems in the simulator.
+    #[command(after_help = "Example:\n  anabranch lab claims --quick")]
+    Lab {
+        /// What to do.
+        #[command(subcommand)]
+        command: LabCommand,
+    },
     /// Print the completions for a shell.
     #[command(after_help = "Example:\n  anabranch completions bash > \
                             ~/.local/share/bash-completion/completions/anabranch")]
@@ -56,6 +64,15 @@ pub(crate) enum Command {
         /// Which shell.
         shell: Shell,
     },
+}
+
+/// What the lab does.
+#[derive(Subcommand)]
+pub(crate) enum LabCommand {
+    /// Run what the papers report and judge it.
+    Claims(ClaimsArguments),
+    /// Draw the figure of a claim at the paper's size.
+    Reproduce(ReproduceArguments),
 }
 
 /// What every command takes.

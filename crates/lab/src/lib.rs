@@ -16,5 +16,6 @@ pub mod figure;
 pub mod plan;
 pub mod report;
 pub mod scenario;
+pub mod scenarios;
 pub mod stats;
 pub mod table;
