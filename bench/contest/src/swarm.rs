@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the emulator tells its command: `NAME=ADDRESS`, comma-separated, in the topology's order.
+/// What the emulator tells its command: `NAME=ADDRESS`, with spaces between, in the topology's order.
 const HOSTS: &str = "ANABRANCH_EMU_HOSTS";
 /// TCP payload and the whole packet, of a full segment with timestamps: rates are net of headers.
 const PAYLOAD_LEN: u64 = 1448;
@@ -206,7 +206,8 @@ fn read_run(arguments: &Arguments, figures: &Value, stats: &Value) -> Run {
     let sent: f64 = links
         .iter()
         .filter(|link| link["from"] == source)
-        .filter_map(|link| link["sent_bytes"].as_f64())
+        .flat_map(|link| link["classes"].as_array().cloned().unwrap_or_default())
+        .filter_map(|class| class["sent"]["bytes"].as_f64())
         .sum();
     let is_valid = stats["valid"].as_bool().unwrap_or(false);
     Run {
@@ -214,14 +215,14 @@ fn read_run(arguments: &Arguments, figures: &Value, stats: &Value) -> Run {
         median_s: number("median_s"),
         source_copies: sent / (size_mb(arguments) as f64 * 1e6),
         receivers: figures["receivers"].as_u64().unwrap_or(0) as usize,
-        invalid: (!is_valid).then(|| stats["invalid"].to_string()),
+        invalid: (!is_valid).then(|| stats["invalid_because"].to_string()),
     }
 }
 
 /// The emulator's command: one tool on the hosts that are there.
 fn run_inside(arguments: &Arguments) -> Result<(), String> {
     let hosts = std::env::var(HOSTS).map_err(|_| format!("{HOSTS} is not set"))?;
-    let seats = hosts.split(',').map(seat).collect::<Result<Vec<_>, _>>()?;
+    let seats = hosts.split_whitespace().map(seat).collect::<Result<Vec<_>, _>>()?;
     let source = hosts.split('=').next().unwrap_or_default().to_owned();
     let mut contender = contenders(arguments).next().ok_or("the tool is not there")?;
     let job = prepare(arguments, seats).map_err(|error| error.to_string())?;
