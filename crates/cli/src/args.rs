@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Get(GetArguments),
     /// Watch a file reach several receiver processes on this machine.
     Demo(DemoArguments),
+    /// Compare systems in simulated networks: a scenario in, tables and a report out.
+    Lab(crate::lab::LabArguments),
     /// Print the completions for a shell.
     #[command(after_help = "Example:\n  anabranch completions bash > \
                             ~/.local/share/bash-completion/completions/anabranch")]

@@ -1,10 +1,12 @@
-//! The `anabranch` program: the command line over the library `anabranch-node`, and nothing else.
+//! The `anabranch` program: the command line over the libraries `anabranch-node` and
+//! `anabranch-lab`, and nothing else.
 
 mod args;
 mod demo;
 mod failure;
 mod get;
 mod interrupt;
+mod lab;
 mod progress;
 mod report;
 mod send;
@@ -52,6 +54,7 @@ fn run(arguments: Arguments, reporter: Reporter) -> Result<(), Failure> {
             Command::Send(arguments) => send::run(arguments, &common, reporter, interrupt).await,
             Command::Get(arguments) => get::run(arguments, &common, reporter, interrupt).await,
             Command::Demo(arguments) => demo::run(arguments, reporter, interrupt).await,
+            Command::Lab(arguments) => lab::run(arguments, reporter, interrupt).await,
             Command::Completions { .. } => Ok(()),
         }
     });

@@ -55,6 +55,9 @@ pub(crate) enum Line<'a> {
     DemoResult(crate::demo::Summary),
     /// The last line of a command that failed.
     Error { code: u8, text: String },
+    /// What `lab` says.
+    #[serde(untagged)]
+    Lab(crate::lab::LabLine),
 }
 
 /// How far a group is.

@@ -3,6 +3,7 @@
 //! Where to look:
 //! - [`scenario`]: what a scenario file says, and what is wrong with it;
 //! - [`plan`]: the runs of a scenario, checked before any begins; [`engine`]: one run;
+//! - [`runner`]: all runs on all cores; [`results`]: what is written to disk;
 //! - [`table`]: tidy tables, what every result is made of, and their CSV form;
 //! - [`stats`]: what may be said about a handful of runs;
 //! - [`figure`]: plots, as data and as SVG;
@@ -15,6 +16,10 @@ pub mod engine;
 pub mod figure;
 pub mod plan;
 pub mod report;
+pub mod results;
+pub mod runner;
 pub mod scenario;
+pub mod scenarios;
+
 pub mod stats;
 pub mod table;
