@@ -46,10 +46,12 @@ mod loss;
 mod names;
 pub mod observe;
 mod packet;
+pub mod pcap;
 mod queue;
 mod routing;
 mod schedule;
 pub mod stats;
+pub mod trace;
 
 pub use observe::{Observer, Step};
 pub use packet::{Carried, Packet};
