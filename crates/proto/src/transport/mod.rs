@@ -15,10 +15,10 @@
 pub mod congestion;
 pub mod formula;
 pub mod packet;
-pub mod udp;
 pub mod tcp;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod udp;
 
 pub use congestion::{Acked, CongestionControl};
 pub use packet::{Body, Class, Packet, XcpHeader};

@@ -1,6 +1,6 @@
 //! The two ends of a flow while it lives.
 
-use super::spec::{FlowIx, TcpSpec};
+use super::spec::{FlowIx, Pair};
 use super::timers::{Armed, Due, Timers};
 use crate::net::{Network, Packet};
 use crate::topology::NodeIx;
@@ -66,9 +66,9 @@ pub(super) struct Around<'a> {
 }
 
 impl Stream {
-    /// The pair of `spec` that will move `bytes`.
-    pub(super) fn new(spec: &TcpSpec, bytes: Option<u64>) -> Stream {
-        let (source, sink) = spec.pair();
+    /// A source that will move `bytes`, and a sink.
+    pub(super) fn new(pair: Pair, bytes: Option<u64>) -> Stream {
+        let (source, sink) = pair;
         let end = |transport| End { transport, armed: Armed::NOT };
         Stream { source: end(source), sink: end(sink), delivered: 0, bytes }
     }

@@ -50,7 +50,7 @@ pub use record::{FlowSample, LinkSample, Record, jain};
 pub use spec::{Arrivals, Bulk, FlowIx, FlowSpec, Group, GroupIx, Sizes, TcpSpec, TransportSpec};
 
 use crate::net::Network;
-use crate::topology::{LinkIx, NodeIx, Routes, Topology};
+use crate::topology::{LinkIx, Routes, Topology};
 use anabranch_proto::random::{self, Rng};
 use anabranch_proto::time::{Duration, Time};
 use anabranch_proto::transport::{self, Probe, udp};

@@ -75,7 +75,7 @@ impl Flows {
         let record = self.records[flow.0 as usize];
         let members = &self.groups[record.group.0 as usize];
         let ends = match &members.group.transport {
-            TransportSpec::Tcp(spec) => Ends::Stream(Stream::new(spec, record.bytes)),
+            TransportSpec::Tcp(spec) => Ends::Stream(Stream::new(spec.pair(), record.bytes)),
             TransportSpec::Udp(config) => {
                 let name = format!("{}.{}", members.group.name, record.number);
                 let rng = random::stream(self.config.seed, &name, "flows: datagrams");

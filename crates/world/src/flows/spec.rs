@@ -25,6 +25,9 @@ pub enum TransportSpec {
     Udp(udp::Config),
 }
 
+/// A source and a sink of a byte stream.
+pub(super) type Pair = (Box<dyn Transport>, Box<dyn Transport>);
+
 /// A TCP pair, both ends configured alike.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpSpec {
@@ -68,7 +71,7 @@ impl TcpSpec {
     }
 
     /// The source and the sink.
-    pub(super) fn pair(&self) -> (Box<dyn Transport>, Box<dyn Transport>) {
+    pub(super) fn pair(&self) -> Pair {
         let (mss, window) = (self.segment(), self.window_initial);
         let start = Start { mss, window, ssthresh: self.ssthresh };
         let end = || Box::new(tcp::Endpoint::new(self.config, self.congestion.build(start)));

@@ -5,14 +5,13 @@
 //! loss of a window once, and each time-out.
 
 pub mod choice;
+pub mod cubic;
 pub mod fast;
+pub mod hystart;
+pub mod newreno;
 pub mod xcp;
 
 pub use choice::Choice;
-pub mod cubic;
-pub mod hystart;
-pub mod newreno;
-
 pub use cubic::Cubic;
 pub use newreno::NewReno;
 

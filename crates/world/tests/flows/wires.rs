@@ -7,19 +7,19 @@ use anabranch_world::topology::{
 use anabranch_world::units::Rate;
 
 /// The forward link of the bottleneck, in each of these topologies.
-pub const BOTTLENECK: LinkIx = LinkIx(0);
+pub(crate) const BOTTLENECK: LinkIx = LinkIx(0);
 
-pub fn drop_tail(packets: u32) -> QueueSpec {
+pub(crate) fn drop_tail(packets: u32) -> QueueSpec {
     QueueSpec::DropTail { limit: Limit::Packets(packets) }
 }
 
-pub fn link(from: u32, to: u32, rate: Rate, delay: Duration, queue: QueueSpec) -> Link {
+pub(crate) fn link(from: u32, to: u32, rate: Rate, delay: Duration, queue: QueueSpec) -> Link {
     let (from, to) = (NodeIx(from), NodeIx(to));
     Link { from, to, rate, delay, loss: None, mtu: 9000, queue, label: String::new() }
 }
 
 /// Loss behind the queue, each packet alike.
-pub fn loss(probability: f64) -> Option<Loss> {
+pub(crate) fn loss(probability: f64) -> Option<Loss> {
     Some(Loss { model: LossModel::Independent { probability }, side: Side::After })
 }
 
@@ -31,7 +31,7 @@ fn node(name: String, is_host: bool) -> Node {
 /// host 0 ==== host 1
 /// ```
 /// The way back has the same rate and delay, and no end of room.
-pub fn pair(rate: Rate, delay: Duration, queue: QueueSpec) -> Topology {
+pub(crate) fn pair(rate: Rate, delay: Duration, queue: QueueSpec) -> Topology {
     Topology {
         nodes: (0..2).map(|n| node(format!("h{n}"), true)).collect(),
         links: vec![link(0, 1, rate, delay, queue), link(1, 0, rate, delay, drop_tail(1_000_000))],
@@ -46,7 +46,7 @@ pub fn pair(rate: Rate, delay: Duration, queue: QueueSpec) -> Topology {
 /// ```
 /// `delays[n]` is the one-way delay of pair n, of which the bottleneck has 1 ms; access links are
 /// ten times as fast and never full. Pair n sends from host 2 + 2n to host 3 + 2n.
-pub fn dumbbell(rate: Rate, delays: &[Duration], queue: &QueueSpec) -> Topology {
+pub(crate) fn dumbbell(rate: Rate, delays: &[Duration], queue: &QueueSpec) -> Topology {
     let access = Rate::bytes_per_sec(rate.bytes() * 10);
     let middle = Duration::from_millis(1);
     let mut nodes = vec![node("r0".into(), false), node("r1".into(), false)];
@@ -73,6 +73,6 @@ fn access_queue(queue: &QueueSpec) -> QueueSpec {
 }
 
 /// The hosts of pair n of a dumbbell.
-pub fn ends(n: u32) -> (NodeIx, NodeIx) {
+pub(crate) fn ends(n: u32) -> (NodeIx, NodeIx) {
     (NodeIx(2 + 2 * n), NodeIx(3 + 2 * n))
 }
