@@ -9,7 +9,7 @@ fn root() -> PathBuf {
 
 fn parse(name: &str) -> Topology {
     let path = root().join("topologies").join(name);
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = std::fs::read_to_string(&path).expect("a file of the folder");
     Topology::parse(&text, name).unwrap_or_else(|error| panic!("{error}"))
 }
 
