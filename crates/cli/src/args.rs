@@ -130,7 +130,7 @@ pub(crate) struct SendArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) until_complete: Option<u32>,
     /// Who sends to whom: bullet-prime (receivers serve each other) or star (only the source does).
-    #[arg(long, value_name = "NAME", default_value = "bullet-prime")]
+    #[arg(long, value_name = "NAME", default_value = "bullet-prime", value_parser = offered_system)]
     pub(crate) system: System,
     /// The unit in which receivers ask for data, 16KiB to 8MiB [default: by the content's size].
     #[arg(long, value_name = "SIZE", value_parser = units::block_size)]
@@ -196,7 +196,7 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = units::size, conflicts_with = "path")]
     pub(crate) size: u64,
     /// Who sends to whom: bullet-prime or star.
-    #[arg(long, value_name = "NAME", default_value = "bullet-prime")]
+    #[arg(long, value_name = "NAME", default_value = "bullet-prime", value_parser = offered_system)]
     pub(crate) system: System,
 }
 
@@ -229,4 +229,10 @@ mod tests {
             assert!(arguments.common.json, "{line}");
         }
     }
+}
+
+/// A system that real transfers run; rivals are for the simulator.
+fn offered_system(name: &str) -> Result<System, String> {
+    let offered = name.parse().ok().filter(|system: &System| system.is_offered());
+    offered.ok_or_else(|| format!("unknown system {name:?}: bullet-prime or star"))
 }

@@ -12,7 +12,7 @@ use anabranch_world::units::Rate;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: simulate [--nodes N] [--size BYTES] [--block BYTES] [--rate-mbit R]
-    [--rtt-ms T] [--seed S] [--system bullet-prime|star] [--quantum-us Q (0: exact)]
+    [--rtt-ms T] [--seed S] [--system bullet-prime|star|bittorrent] [--quantum-us Q (0: exact)]
     [--limit-s VIRTUAL_SECONDS] [--slow PERCENT (the last receiver's rate)] [--check]";
 
 struct Options {
@@ -63,14 +63,17 @@ fn options() -> Result<Options, String> {
     };
     let rate_mbit: f64 = flags.take("rate-mbit")?.unwrap_or(6.0);
     let rtt_ms: f64 = flags.take("rtt-ms")?.unwrap_or(50.0);
+    let system: System = flags.take("system")?.unwrap_or_default();
+    // BitTorrent asks for what it is told is a block: its sub-piece of 16 KiB.
+    let block = if system == System::BitTorrent { 16 * 1024 } else { 64 * 1024 };
     let options = Options {
         nodes: flags.take("nodes")?.unwrap_or(100),
         size: flags.take("size")?.unwrap_or(100_000_000),
-        block: flags.take("block")?.unwrap_or(64 * 1024),
+        block: flags.take("block")?.unwrap_or(block),
         rate: Rate::bits_per_sec((rate_mbit * 1e6) as u64),
         rtt: Duration::from_secs_f64((rtt_ms / 1e3).max(0.0)),
         seed: flags.take("seed")?.unwrap_or(1),
-        system: flags.take("system")?.unwrap_or_default(),
+        system,
         quantum,
         limit: Duration::from_secs(flags.take("limit-s")?.unwrap_or(100_000)),
         slow: flags.take("slow")?,
@@ -136,22 +139,30 @@ fn report(options: &Options, sim: &Sim, wall: Duration) {
 
 fn report_traffic(sim: &Sim, row: &impl Fn(&str, String)) {
     let mut all = anabranch_world::meter::Traffic::default();
-    let (mut depth, mut repeated, mut requests) = (0, 0, 0);
+    let (mut depth, mut requests) = (0, 0);
+    let mut again = [0; 4];
     for host in sim.hosts() {
         all = all.plus(sim.meter(host).total);
         let stats = sim.stats(host);
         depth = depth.max(stats.depth_now);
         requests += stats.requests;
-        repeated += stats.rerequests_lost
-            + stats.rerequests_slow
-            + stats.rerequests_bad
-            + stats.rerequests_endgame;
+        let stats = [
+            stats.rerequests_lost,
+            stats.rerequests_slow,
+            stats.rerequests_bad,
+            stats.rerequests_endgame,
+        ];
+        again.iter_mut().zip(stats).for_each(|(sum, count)| *sum += count);
     }
     let percent =
         |part: u64, whole: u64| format!("{:.3}%", part as f64 * 100.0 / whole.max(1) as f64);
     row("duplicates of payload", percent(all.duplicate_in, all.payload_in));
     row("control of frame bytes", percent(all.control_out, all.control_out + all.payload_out));
-    row("requests", format!("{requests}, of which again {repeated}"));
+    let [lost, slow, bad, endgame] = again;
+    row(
+        "requests",
+        format!("{requests}, again: {lost} lost, {slow} slow, {bad} refused, {endgame} at the end"),
+    );
     row("depth of the tree", depth.to_string());
 }
 
