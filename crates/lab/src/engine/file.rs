@@ -6,10 +6,12 @@ mod script;
 use super::{Outcome, RunError, choose, network};
 use crate::scenario::source::Fault;
 use crate::scenario::{Experiment, FileWorkload, Overlay, SystemKind, Wire};
+use anabranch_proto::overlay::bittorrent::{self, BitTorrent};
 use anabranch_proto::overlay::bullet_prime::BulletPrime;
 use anabranch_proto::overlay::star::Star;
 use anabranch_proto::time::{Duration, Time};
-use anabranch_world::sim::{Config, Factory, HostSpec, Sim, SimError};
+use anabranch_world::sim::{Config, Factory, Sim, SimError};
+use anabranch_world::terrain::{Tcp, Terrain};
 use anabranch_world::topology::{NodeIx, Routes, Topology};
 use anabranch_world::units::Rate;
 use script::Script;
@@ -109,23 +111,18 @@ fn build(
     if let Some(interval) = experiment.measure.interval {
         config.interval = interval;
     }
-    let mut sim = Sim::new(config, Duration::ZERO, factory(experiment)?);
-    let nodes: Vec<NodeIx> = script.hosts.iter().map(|host| members.nodes[host.member]).collect();
-    let mut routes = Routes::new(topology);
-    let mut delays = Vec::new();
-    for &from in &nodes {
-        let row = nodes.iter().map(|&to| routes.delay(from, to).unwrap_or_default());
-        delays.push(row.collect::<Vec<_>>());
+    let places: Vec<(String, NodeIx)> = script
+        .hosts
+        .iter()
+        .map(|host| (host.name.clone(), members.nodes[host.member]))
+        .collect();
+    let mut terrain = Terrain::places(topology, &places)
+        .map_err(|problem| Fault::new(&work.source.span, problem.what))?
+        .tcp(Tcp::default());
+    for (spec, host) in terrain.hosts.iter_mut().zip(&script.hosts) {
+        spec.start = host.start;
     }
-    sim.set_delays(Box::new(move |from, to| delays[from as usize][to as usize]));
-    for (number, host) in script.hosts.iter().enumerate() {
-        let (up, down) = access(topology, members.nodes[host.member]);
-        let spec = match number {
-            0 => HostSpec::source(host.name.as_str(), up, down),
-            _ => HostSpec::receiver(host.name.as_str(), up, down),
-        };
-        sim.add_host(HostSpec { start: host.start, ..spec });
-    }
+    let mut sim = Sim::over(terrain, config, factory(experiment)?);
     for (at, fault) in &script.faults {
         sim.schedule(*at, fault.clone());
     }
@@ -153,7 +150,8 @@ fn factory(experiment: &Experiment) -> Result<Factory, Fault> {
             Box::new(move |setup| Box::new(BulletPrime::new(setup, config.clone())))
         }
         Overlay::BitTorrent => {
-            return Err(Fault::new(&(0..0), "BitTorrent is not in this version"));
+            let config = bittorrent::Config::default();
+            Box::new(move |setup| Box::new(BitTorrent::new(setup, config.clone())))
         }
     })
 }
