@@ -2,6 +2,7 @@
 //! `anabranch-lab`, and nothing else.
 
 mod args;
+mod claims;
 mod demo;
 mod failure;
 mod get;

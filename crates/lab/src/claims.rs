@@ -12,12 +12,14 @@
 //!
 //! - [`Claim`]: the data; [`library`]: the claims that come with the program;
 //! - [`judge`]: from results to verdicts; [`plot`]: from results to figures;
-//! - [`page`]: the report.
+//! - [`run`]: from a claim to results; [`page`] and [`output`]: the report, and what is written.
 
 pub mod judge;
 pub mod library;
+pub mod output;
 pub mod page;
 pub mod plot;
+pub mod run;
 mod select;
 
 use serde::Deserialize;
@@ -99,8 +101,8 @@ pub struct FigureSpec {
     pub rows: Rows,
     /// How points become marks.
     pub kind: KindSpec,
-    /// The horizontal axis. Of a distribution, this is what is distributed.
-    pub x: AxisSpec,
+    /// The horizontal axis. Of a distribution, this is what is distributed; bars may have none.
+    pub x: Option<AxisSpec>,
     /// The vertical axis; a distribution has none.
     pub y: Option<AxisSpec>,
     /// The columns whose values make a series each.
@@ -162,15 +164,19 @@ pub enum Allowed {
     /// One of these.
     Any(Vec<Allowed>),
     /// A number between these, ends included.
-    #[serde(deny_unknown_fields)]
-    Within {
-        /// The least.
-        #[serde(default = "least")]
-        min: f64,
-        /// The most.
-        #[serde(default = "most")]
-        max: f64,
-    },
+    Within(Within),
+}
+
+/// A range of numbers.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Within {
+    /// The least.
+    #[serde(default = "least")]
+    pub min: f64,
+    /// The most.
+    #[serde(default = "most")]
+    pub max: f64,
 }
 
 /// Something that has to be so.
@@ -185,6 +191,8 @@ pub struct Check {
     pub role: Role,
     /// The system it needs that does not exist here: the check is then open.
     pub missing: Option<String>,
+    /// The mode in which it is asked for, where scaling down would change what it means.
+    pub mode: Option<Mode>,
     /// Of which run; the first if none is given.
     pub run: Option<String>,
     /// Which table of the run.
@@ -201,7 +209,8 @@ pub struct Check {
     /// The statistic over the seeds.
     #[serde(default)]
     pub over: Statistic,
-    /// The columns whose values are judged one by one; the check holds when it holds for each.
+    /// The columns whose values are judged one by one; the check holds when it holds for each. The
+    /// other side of a comparison has the same values, where it has these columns.
     #[serde(default)]
     pub each: Vec<String>,
     /// What the number is compared with.
@@ -269,6 +278,16 @@ pub enum Statistic {
     P90,
     /// The 95% quantile.
     P95,
+}
+
+/// How large experiments are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Scaled down, with the shape kept.
+    Quick,
+    /// The paper's size.
+    Full,
 }
 
 /// Whose number a check is about.

@@ -8,10 +8,13 @@
 //! - [`stats`]: what may be said about a handful of runs;
 //! - [`figure`]: plots, as data and as SVG;
 //! - [`report`]: the page a person reads first;
+//! - [`claims`]: what the papers report, as data, and what running it says;
+//! - [`scenarios`]: those that come with the program.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod claims;
 pub mod engine;
 pub mod figure;
 pub mod plan;
@@ -20,6 +23,5 @@ pub mod results;
 pub mod runner;
 pub mod scenario;
 pub mod scenarios;
-
 pub mod stats;
 pub mod table;

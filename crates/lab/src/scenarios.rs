@@ -1,4 +1,5 @@
-//! The scenarios that come with the program, so that the one binary works anywhere.
+//! The scenarios that come with the program, so that the one binary works anywhere: small ones to
+//! begin with, then the papers' experiments by family.
 
 use crate::scenario::{Scenario, ScenarioError, Variation, nearest};
 
@@ -9,8 +10,28 @@ macro_rules! embedded {
 }
 
 /// Names and texts, in the order in which they are listed.
-pub const ALL: &[(&str, &str)] =
-    embedded!["dumbbell-tcp", "fast-vs-xcp", "mice", "parking-lot", "file-star", "file-mesh",];
+pub const ALL: &[(&str, &str)] = embedded![
+    "dumbbell-tcp",
+    "fast-vs-xcp",
+    "mice",
+    "parking-lot",
+    "file-star",
+    "file-mesh",
+    "plt-loss",
+    "plt-flows",
+    "plt-bdp",
+    "bp-static",
+    "bp-dynamic",
+    "bp-requests",
+    "bp-peers-lossy",
+    "bp-peers-constrained",
+    "bp-outstanding-clean",
+    "bp-outstanding-lossy",
+    "bp-last-block",
+    "bp-scale",
+    "bp-scale-crowd",
+    "bp-scale-churn",
+];
 
 /// The text of the scenario called `name`.
 pub fn text(name: &str) -> Option<&'static str> {

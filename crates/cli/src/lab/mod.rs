@@ -4,12 +4,15 @@ mod events;
 mod list;
 mod run;
 
+use crate::claims::{self, ClaimsArguments, ReproduceArguments};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::report::Reporter;
 use anabranch_lab::scenario::parse_seeds;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use events::LabLine;
 
@@ -19,7 +22,8 @@ pub(crate) use events::LabLine;
 Examples:
   anabranch lab list
   anabranch lab run dumbbell-tcp
-  anabranch lab run my-network.toml --seeds 1..10 --out results")]
+  anabranch lab run my-network.toml --seeds 1..10 --out results
+  anabranch lab claims plt --quick")]
 pub(crate) struct LabArguments {
     /// What to do.
     #[command(subcommand)]
@@ -35,6 +39,10 @@ enum LabCommand {
 Example:
   anabranch lab list")]
     List,
+    /// Run what the papers report and judge it.
+    Claims(ClaimsArguments),
+    /// Draw the figure of a claim at the paper's size.
+    Reproduce(ReproduceArguments),
 }
 
 /// `anabranch lab run`.
@@ -79,17 +87,27 @@ impl Seeds {
     }
 }
 
-/// Runs `anabranch lab`.
+/// Runs `anabranch lab`, which computes and does not wait, on a thread of its own.
 pub(crate) async fn run(
     arguments: LabArguments,
     reporter: Reporter,
-    interrupt: Interrupt,
+    mut interrupt: Interrupt,
 ) -> Result<(), Failure> {
-    match arguments.command {
-        LabCommand::Run(arguments) => run::run(arguments, reporter, interrupt).await,
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    tokio::spawn(async move {
+        interrupt.wait().await;
+        asked.store(true, Ordering::Relaxed);
+    });
+    let work = move || match arguments.command {
+        LabCommand::Run(arguments) => run::run(&arguments, reporter, &stop),
         LabCommand::List => {
             list::list(reporter);
             Ok(())
         }
-    }
+        LabCommand::Claims(arguments) => claims::claims(&arguments, reporter, &stop),
+        LabCommand::Reproduce(arguments) => claims::reproduce(&arguments, reporter, &stop),
+    };
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.unwrap_or_else(|error| Err(Failure::other(format!("the lab broke: {error}"))))
 }

@@ -3,7 +3,6 @@
 use super::RunArguments;
 use super::events::LabLine;
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
 use crate::progress::{plural, style_of};
 use crate::report::{Line, Reporter};
 use anabranch_lab::plan::Plan;
@@ -16,30 +15,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::{Map, Value as Json, json};
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const STYLE: &str = "{prefix} {bar:24} {pos}/{len} runs, {eta} left {msg}";
 
-/// Runs a scenario.
-pub(super) async fn run(
-    arguments: RunArguments,
-    reporter: Reporter,
-    mut interrupt: Interrupt,
-) -> Result<(), Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&stop);
-    tokio::spawn(async move {
-        interrupt.wait().await;
-        asked.store(true, Ordering::Relaxed);
-    });
-    let work = tokio::task::spawn_blocking(move || carry_out(&arguments, reporter, &stop));
-    work.await.map_err(|error| Failure::other(format!("a run broke down: {error}")))?
-}
-
-/// Everything is checked before the folder is made.
-fn carry_out(
+/// Runs a scenario. Everything is checked before the folder is made.
+pub(super) fn run(
     arguments: &RunArguments,
     reporter: Reporter,
     stop: &AtomicBool,

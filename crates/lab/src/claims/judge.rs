@@ -1,7 +1,7 @@
 //! From results to verdicts.
 
 use super::select::{self, SelectError};
-use super::{Against, Allowed, Check, Claim, Comparison, Results, Rows};
+use super::{Against, Allowed, Check, Claim, Comparison, Mode, Results, Rows};
 use crate::figure::short;
 use crate::stats;
 
@@ -59,10 +59,10 @@ pub struct Judgement {
     pub verdict: Verdict,
 }
 
-/// Judges a claim by its results.
-pub fn judge(claim: &Claim, results: &Results) -> Judgement {
-    let checks: Vec<Judged> =
-        claim.checks.iter().map(|check| judge_check(claim, check, results)).collect();
+/// Judges a claim by its results. Checks of the other mode are left out.
+pub fn judge(claim: &Claim, results: &Results, mode: Mode) -> Judgement {
+    let asked = claim.checks.iter().filter(|check| check.mode.is_none_or(|only| only == mode));
+    let checks: Vec<Judged> = asked.map(|check| judge_check(claim, check, results)).collect();
     let verdict = overall(&checks);
     Judgement { checks, verdict }
 }
@@ -89,12 +89,8 @@ fn overall(checks: &[Judged]) -> Verdict {
 }
 
 fn judge_check(claim: &Claim, check: &Check, results: &Results) -> Judged {
-    let judged = |measured, values, verdict| Judged {
-        check: check.clone(),
-        measured,
-        values,
-        verdict,
-    };
+    let judged =
+        |measured, values, verdict| Judged { check: check.clone(), measured, values, verdict };
     if let Some(system) = &check.missing {
         return judged(String::new(), Vec::new(), Verdict::Partial(format!("{system} missing")));
     }
@@ -103,7 +99,9 @@ fn judge_check(claim: &Claim, check: &Check, results: &Results) -> Judged {
             let values = found.iter().map(|found| found.value).collect();
             judged(describe(check, &found), values, compare(check, &found))
         }
-        Err(error) => judged(String::new(), Vec::new(), Verdict::Differs(format!("not measured: {error}"))),
+        Err(error) => {
+            judged(String::new(), Vec::new(), Verdict::Differs(format!("not measured: {error}")))
+        }
     }
 }
 
@@ -179,9 +177,11 @@ fn other(
     let run = against.run.as_deref().or(check.run.as_deref()).unwrap_or(claim.first_run());
     let table = against.table.as_deref().unwrap_or(&check.table);
     let metric = against.metric.as_deref().unwrap_or(&check.metric);
+    let table = select::table(results, run, table)?;
     let mut rows = rows.clone();
+    rows.retain(|column, _| !check.each.contains(column) || table.column(column).is_some());
     rows.extend(against.rows.clone());
-    select::by_seed(select::table(results, run, table)?, &rows, metric)
+    select::by_seed(table, &rows, metric)
 }
 
 /// At which share of 99 evenly spaced ranks `own` is below `other`.
@@ -239,7 +239,7 @@ fn place(group: &Rows) -> String {
         .map(|(column, allowed)| match allowed {
             Allowed::Number(number) => format!("{column} {}", short(*number)),
             Allowed::Text(text) => format!("{column} {text}"),
-            Allowed::Any(_) | Allowed::Within { .. } => column.clone(),
+            Allowed::Any(_) | Allowed::Within(_) => column.clone(),
         })
         .collect();
     if parts.is_empty() { String::new() } else { format!(" at {}", parts.join(", ")) }

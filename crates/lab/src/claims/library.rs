@@ -11,7 +11,7 @@ pub enum LibraryError {
         /// The file.
         file: String,
         /// What is wrong, with the line.
-        error: toml::de::Error,
+        error: String,
     },
     /// Nothing is called so.
     #[error("there is no claim {wanted:?}{hint}; `anabranch lab claims --list` shows them all")]
@@ -31,8 +31,8 @@ impl Claim {
     /// does not exist.
     pub fn from_toml(file: &str, text: &str) -> Result<Claim, LibraryError> {
         let broken = |error| LibraryError::Broken { file: file.to_owned(), error };
-        let claim: Claim = toml::from_str(text).map_err(broken)?;
-        claim.verify().map_err(|why| broken(serde::de::Error::custom(why)))?;
+        let claim: Claim = toml::from_str(text).map_err(|error| broken(error.to_string()))?;
+        claim.verify().map_err(broken)?;
         Ok(claim)
     }
 
@@ -116,14 +116,18 @@ pub fn find(wanted: &[String]) -> Result<Vec<Claim>, LibraryError> {
             return Err(LibraryError::Unknown { wanted: name.clone(), hint });
         }
     }
-    let is_wanted = |claim: &Claim| wanted.is_empty() || wanted.iter().any(|name| is_named(claim, name));
+    let is_wanted =
+        |claim: &Claim| wanted.is_empty() || wanted.iter().any(|name| is_named(claim, name));
     Ok(claims.into_iter().filter(is_wanted).collect())
 }
 
 fn is_named(claim: &Claim, name: &str) -> bool {
     let name = name.trim_end_matches(['.', '*']);
     !name.is_empty()
-        && claim.id.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
+        && claim
+            .id
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']))
 }
 
 /// The id that is spelt most like `name`, if any is near.
@@ -171,11 +175,14 @@ mod tests {
 
     #[test]
     fn a_check_without_bounds_and_a_run_that_does_not_exist_are_refused() {
-        let text = FILES[0].1;
-        let unbounded = text.replacen("min = ", "unit = \"x\" # ", 1).replacen("max = ", "# ", 1);
-        assert!(Claim::from_toml("x", &unbounded).is_err() || unbounded == text);
+        let text = FILES[2].1;
+        assert!(text.contains("min = 0.94\n"));
+        let error = Claim::from_toml("x", &text.replace("min = 0.94\n", "")).unwrap_err();
+        assert!(error.to_string().contains("neither min nor max"), "{error}");
         let unknown = text.replacen("[[check]]", "[[check]]\nrun = \"nowhere\"", 1);
-        let error = Claim::from_toml("x", &unknown).unwrap_err().to_string();
-        assert!(error.contains("run") || error.contains("duplicate"), "{error}");
+        let error = Claim::from_toml("x", &unknown).unwrap_err();
+        assert!(error.to_string().contains("a run that does not exist"), "{error}");
+        let misspelt = text.replacen("metric =", "metrics =", 1);
+        assert!(Claim::from_toml("x", &misspelt).unwrap_err().to_string().contains("metrics"));
     }
 }

@@ -33,9 +33,8 @@ pub fn report(outcomes: &[Outcome], facts: Vec<(String, String)>, commands: Vec<
 
 /// In one sentence, how many hold.
 pub fn summary(outcomes: &[Outcome]) -> String {
-    let count = |word| {
-        outcomes.iter().filter(|outcome| outcome.judgement.verdict.word() == word).count()
-    };
+    let count =
+        |word| outcomes.iter().filter(|outcome| outcome.judgement.verdict.word() == word).count();
     let claims = if outcomes.len() == 1 { "claim" } else { "claims" };
     format!(
         "Of {} {claims}, {} hold, {} differ, and {} could be judged in part only.",
@@ -53,7 +52,7 @@ fn row(outcome: &Outcome) -> VerdictRow {
         what: claim.id.clone(),
         section: Some(claim.id.clone()),
         paper: claim.claim.clone(),
-        measured: format!("{} of {} checks hold", held.count(), claim.checks.len()),
+        measured: format!("{} of {} checks hold", held.count(), outcome.judgement.checks.len()),
         tone: tone(&outcome.judgement.verdict),
         verdict: outcome.judgement.verdict.to_string(),
     }

@@ -23,20 +23,22 @@ fn figure(claim: &Claim, spec: &FigureSpec, results: &Results) -> Result<Figure,
     let table = select::table(results, run, &spec.table)?;
     let y = spec.y.as_ref();
     let y_axis = y.map_or(Axis::linear("share"), axis);
+    let x_axis = spec.x.as_ref().map_or(Axis::linear(""), axis);
+    let x = spec.x.as_ref().map(|x| x.column.as_str());
     let kind = match spec.kind {
         KindSpec::Line => Kind::Line,
         KindSpec::Bar => Kind::Bar,
         KindSpec::Cdf => Kind::Cdf,
     };
     let name = format!("{}-{}", claim.id, spec.name);
-    let mut figure = Figure::new(&name, &spec.title, kind, axis(&spec.x), y_axis);
+    let mut figure = Figure::new(&name, &spec.title, kind, x_axis, y_axis);
     for group in select::groups(table, &spec.rows, &spec.by)? {
         let mut rows = spec.rows.clone();
         rows.extend(group.clone());
         let rows = select::rows(table, &rows)?;
         let points = match y {
-            Some(y) => sweep(table, &rows, &spec.x.column, &y.column)?,
-            None => distribution(table, &rows, &spec.x.column)?,
+            Some(y) => sweep(table, &rows, x, &y.column)?,
+            None => distribution(table, &rows, x.unwrap_or_default())?,
         };
         figure.series.push(Series { label: label(spec, table, &rows), points });
     }
@@ -63,19 +65,19 @@ fn label(spec: &FigureSpec, table: &Table, rows: &[&[Value]]) -> String {
     spec.by.iter().filter_map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Per x the median over the rows, with the range.
+/// Per x the median over the rows, with the range. Without an x all rows are one point.
 fn sweep(
     table: &Table,
     rows: &[&[Value]],
-    x: &str,
+    x: Option<&str>,
     y: &str,
 ) -> Result<Vec<Point>, SelectError> {
-    let (x, y) = (select::column(table, x)?, select::column(table, y)?);
+    let x = x.map(|x| select::column(table, x)).transpose()?;
+    let y = select::column(table, y)?;
     let mut at: Vec<(f64, Vec<f64>)> = Vec::new();
     for row in rows {
-        let (Some(x), Some(y)) = (select::leading_number(&row[x]), row[y].number()) else {
-            continue;
-        };
+        let x = x.map_or(Some(0.0), |x| select::leading_number(&row[x]));
+        let (Some(x), Some(y)) = (x, row[y].number()) else { continue };
         match at.iter_mut().find(|(known, _)| *known == x) {
             Some((_, values)) => values.push(y),
             None => at.push((x, vec![y])),
@@ -94,11 +96,7 @@ fn sweep(
 }
 
 /// The distribution of a column; rows without a number (who never finished) count as beyond.
-fn distribution(
-    table: &Table,
-    rows: &[&[Value]],
-    column: &str,
-) -> Result<Vec<Point>, SelectError> {
+fn distribution(table: &Table, rows: &[&[Value]], column: &str) -> Result<Vec<Point>, SelectError> {
     let column = select::column(table, column)?;
     let values: Vec<f64> = rows.iter().filter_map(|row| row[column].number()).collect();
     let point = |(x, y)| Point { x, y, spread: None };

@@ -76,8 +76,8 @@ impl Allowed {
             (Allowed::Number(wanted), Value::Number(number)) => {
                 (wanted - number).abs() <= 1e-9 * wanted.abs()
             }
-            (Allowed::Within { min, max }, Value::Number(number)) => {
-                (min..=max).contains(&number)
+            (Allowed::Within(within), Value::Number(number)) => {
+                (within.min..=within.max).contains(number)
             }
             _ => false,
         }
@@ -91,7 +91,7 @@ impl Allowed {
             Allowed::Any(several) => {
                 several.iter().map(Allowed::show).collect::<Vec<_>>().join(" or ")
             }
-            Allowed::Within { min, max } => format!("{min}..{max}"),
+            Allowed::Within(within) => format!("{}..{}", within.min, within.max),
         }
     }
 }
@@ -113,7 +113,9 @@ pub(super) fn by_seed(
     let seed = table.column("seed");
     let mut seeds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for row in rows(table, wanted)? {
-        let Some(number) = row[column].number().filter(|number| number.is_finite()) else { continue };
+        let Some(number) = row[column].number().filter(|number| number.is_finite()) else {
+            continue;
+        };
         let seed = seed.map(|seed| row[seed].show()).unwrap_or_default();
         seeds.entry(seed).or_default().push(number);
     }

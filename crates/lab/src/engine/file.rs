@@ -111,11 +111,8 @@ fn build(
     if let Some(interval) = experiment.measure.interval {
         config.interval = interval;
     }
-    let places: Vec<(String, NodeIx)> = script
-        .hosts
-        .iter()
-        .map(|host| (host.name.clone(), members.nodes[host.member]))
-        .collect();
+    let places: Vec<(String, NodeIx)> =
+        script.hosts.iter().map(|host| (host.name.clone(), members.nodes[host.member])).collect();
     let mut terrain = Terrain::places(topology, &places)
         .map_err(|problem| Fault::new(&work.source.span, problem.what))?
         .tcp(Tcp::default());
