@@ -6,6 +6,7 @@ use anabranch_lab::claims::judge::{Judged, Verdict};
 use anabranch_lab::claims::page::{self, Outcome};
 use anabranch_lab::claims::run::{self, ClaimError, Options};
 use anabranch_lab::claims::{Claim, Mode, library, output};
+use anabranch_lab::results::cache::Cache;
 use anabranch_node::ErrorKind;
 use clap::Args;
 use std::io::IsTerminal;
@@ -117,8 +118,9 @@ fn judge(
 ) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = how.jobs.map_or(cores, |jobs| jobs as usize);
-    let options = Options { mode, seeds: None, jobs };
     let folder = how.out.clone().unwrap_or_else(|| PathBuf::from("lab-results/claims"));
+    let cache = Cache::new(folder.join("runs"));
+    let options = Options { mode, seeds: None, jobs, cache: Some(&cache) };
     // Everything is checked before anything runs, or a folder is made.
     for claim in &claims {
         run::plans(claim, &options, None).map_err(|error| failure(&error))?;
@@ -138,8 +140,8 @@ fn judge(
     let report = folder.join("report.html").display().to_string();
     if outcomes.len() < asked {
         return Err(Failure::interrupted(format!(
-            "interrupted; {} of {asked} claims are judged, see {report}; the same command begins \
-             anew",
+            "interrupted; {} of {asked} claims are judged, see {report}; the same command goes \
+             on from there",
             outcomes.len()
         )));
     }
@@ -148,7 +150,7 @@ fn judge(
 
 fn judge_one(
     claim: Claim,
-    options: &Options,
+    options: &Options<'_>,
     reporter: Reporter,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ClaimError> {

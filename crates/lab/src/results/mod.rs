@@ -1,7 +1,7 @@
 //! Results on disk: finished runs while it goes on, tables, summary, figures and a page at the end.
 
 pub mod cache;
-mod collect;
+pub mod collect;
 mod figures;
 mod folder;
 mod page;
