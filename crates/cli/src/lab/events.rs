@@ -38,10 +38,10 @@ pub(crate) enum LabLine {
     },
     /// The last line of `lab list`.
     #[serde(rename = "result")]
-    List { scenarios: Vec<Entry> },
+    List { scenarios: Vec<Entry>, claims: Vec<Entry> },
 }
 
-/// A scenario that comes with the program.
+/// A scenario or claim that comes with the program.
 #[derive(Serialize)]
 pub(crate) struct Entry {
     pub(crate) name: String,

@@ -34,7 +34,7 @@ pub(crate) struct LabArguments {
 enum LabCommand {
     /// Run a scenario: every system at every point of its sweep with every seed.
     Run(RunArguments),
-    /// List the scenarios that come with the program.
+    /// List the scenarios and claims that come with the program.
     #[command(after_long_help = "\
 Example:
   anabranch lab list")]

@@ -206,7 +206,7 @@ fn compare(check: &Check, found: &[Found]) -> Verdict {
     let Some((_, worst)) = worst else { return Verdict::Holds };
     let at = place(&worst.group);
     let (word, bound) = match (check.min, check.max) {
-        (Some(min), _) if !(worst.value >= min) => ("least", min),
+        (Some(min), _) if worst.value.is_nan() || worst.value < min => ("least", min),
         (_, Some(max)) => ("most", max),
         (min, _) => ("least", min.unwrap_or(f64::NAN)),
     };

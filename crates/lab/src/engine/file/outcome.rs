@@ -151,7 +151,7 @@ impl View<'_> {
         }
         for ((from, to), blocks) in pairs {
             let Some(path) = routes.path(NodeIx(from), NodeIx(to)) else { continue };
-            for link in path.to_vec() {
+            for link in path {
                 copies.entry(link.0).or_default().extend(&blocks);
             }
         }
