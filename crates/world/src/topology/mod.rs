@@ -2,6 +2,10 @@
 //! perhaps loss; and how the links change in the course of a run. The simulator and the emulator
 //! read the same description.
 
+pub mod routes;
+
+pub use routes::Routes;
+
 use crate::units::Rate;
 use anabranch_proto::time::{Duration, Time};
 
