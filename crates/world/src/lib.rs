@@ -11,6 +11,7 @@
 //! - [`sim`]: the simulator itself, its wires, and what can go wrong;
 //! - [`net`]: the packet-level network, in virtual or in real time;
 //! - [`topology`]: what a network is made of, for the simulator and the emulator;
+//! - [`terrain`]: a topology under the fluid and latency wires;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
@@ -28,5 +29,6 @@ mod paths;
 pub mod sim;
 pub mod story;
 pub mod sweep;
+pub mod terrain;
 pub mod topology;
 pub mod units;
