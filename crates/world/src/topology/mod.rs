@@ -2,8 +2,13 @@
 //! perhaps loss; and how the links change in the course of a run. The simulator and the emulator
 //! read the same description.
 
+pub mod build;
+pub mod check;
+pub mod file;
+pub mod generate;
 pub mod routes;
 
+pub use file::{SpecError, TopologyError, TopologySpec};
 pub use routes::Routes;
 
 use crate::units::Rate;
@@ -29,6 +34,27 @@ pub struct Topology {
     /// The congestion control of hosts that run under the emulator; the kernel's default if not
     /// given.
     pub congestion: Option<String>,
+}
+
+impl Topology {
+    /// The hosts, in the order of their numbers.
+    pub fn hosts(&self) -> impl Iterator<Item = NodeIx> + '_ {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.filter(|(_, node)| node.is_host).map(|(ix, _)| NodeIx(ix as u32))
+    }
+
+    /// The node of this name.
+    pub fn find(&self, name: &str) -> Option<NodeIx> {
+        self.nodes.iter().position(|node| node.name == name).map(|ix| NodeIx(ix as u32))
+    }
+
+    /// The links from one node to another; there may be several.
+    pub fn links_between(&self, from: NodeIx, to: NodeIx) -> impl Iterator<Item = LinkIx> + '_ {
+        let links = self.links.iter().enumerate();
+        links
+            .filter(move |(_, link)| link.from == from && link.to == to)
+            .map(|(ix, _)| LinkIx(ix as u32))
+    }
 }
 
 /// A host or a router.

@@ -1,4 +1,7 @@
-//! Rates, sizes and spans as scenarios write them: `mbit(6)`, `100.mb()`, `ms(25)`.
+//! Rates, sizes and spans as scenarios write them: `mbit(6)`, `100.mb()`, `ms(25)` in Rust,
+//! `"6mbit"`, `"100MB"`, `"25ms"` in text (see [`text`]).
+
+pub mod text;
 
 use anabranch_proto::time::Duration;
 
