@@ -112,6 +112,11 @@ impl Scoreboard {
         self.lost
     }
 
+    /// Whether the first byte that is not acknowledged was resent.
+    pub fn awaits_resent(&self) -> bool {
+        self.una < self.resent_to
+    }
+
     /// `bytes` were sent for the first time.
     pub fn sent(&mut self, bytes: u64) {
         self.nxt += bytes;
@@ -295,6 +300,7 @@ impl Scoreboard {
         self.join_runs();
         self.lost = 0;
         self.judged = self.una;
+        self.resent_to = self.una;
         self.lost_from = self.known;
     }
 

@@ -84,7 +84,10 @@ impl Sender {
         if let (Some(echo), true) = (segment.echo, self.config.finds_lost_resends) {
             self.board.find_lost_resends(echo, self.rto.srtt() / 4);
         }
-        let begins = self.phase == Phase::Open && self.board.lost() > 0;
+        // What was lost behind the point of the last recovery was sent after it began, so it is a
+        // reaction's worth of its own though it was resent already.
+        let begins =
+            self.phase == Phase::Open && (self.board.lost() > 0 || self.board.awaits_resent());
         if begins {
             self.enter_recovery(now);
         }
@@ -152,7 +155,7 @@ impl Sender {
 
     fn enter_recovery(&mut self, now: Time) {
         self.phase = Phase::Recovery { point: self.board.nxt() };
-        self.must_resend = true;
+        self.must_resend = self.board.lost() > 0;
         self.rescued = false;
         self.counts.recoveries += 1;
         let doubt = Doubt { from: self.board.una(), since: None, unconfirmed: 0 };
