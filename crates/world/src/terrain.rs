@@ -143,6 +143,15 @@ impl Terrain {
         self
     }
 
+    /// The members' nodes, and for each its access links, out and in, where it has one of each.
+    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Option<(LinkIx, LinkIx)>>) {
+        let port = |links: &(Vec<u32>, Vec<u32>)| match (&links.0[..], &links.1[..]) {
+            (&[out], &[into]) => Some((LinkIx(out), LinkIx(into))),
+            _ => None,
+        };
+        (&self.nodes, self.access.iter().map(port).collect())
+    }
+
     /// For the latency wire: only delays are kept, to a tenth of a microsecond, and shared by
     /// hosts at one router, so that thousands of hosts fit in tens of megabytes.
     pub(crate) fn delays_only(&mut self) {

@@ -106,7 +106,8 @@ fn build(
 ) -> Result<Sim, Fault> {
     let mut config = Config::new(seed, work.size, work.block);
     config.wire = match experiment.wire {
-        Wire::Fluid | Wire::Packet => anabranch_world::sim::Wire::Fluid,
+        Wire::Fluid => anabranch_world::sim::Wire::Fluid,
+        Wire::Packet => anabranch_world::sim::Wire::Packet,
         Wire::Latency => anabranch_world::sim::Wire::Latency,
     };
     config.arrivals = true;
@@ -122,7 +123,11 @@ fn build(
     for (spec, host) in terrain.hosts.iter_mut().zip(&script.hosts) {
         spec.start = host.start;
     }
-    let mut sim = Sim::over(terrain, config, factory(experiment)?);
+    let factory = factory(experiment)?;
+    let mut sim = match experiment.wire {
+        Wire::Packet => Sim::over_packets(topology, terrain, config, factory),
+        Wire::Fluid | Wire::Latency => Sim::over(terrain, config, factory),
+    };
     for (at, fault) in &script.faults {
         sim.schedule(*at, fault.clone());
     }
