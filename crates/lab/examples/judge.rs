@@ -13,16 +13,33 @@ fn main() {
         if is_broken {
             let judged = run::broken(&claim, &options, &stop).unwrap();
             for check in judged.map(|j| j.checks).unwrap_or_default() {
-                println!("  {:8} {} [{}] {}", check.verdict.word(), check.check.what, check.measured, check.verdict);
+                println!(
+                    "  {:8} {} [{}] {}",
+                    check.verdict.word(),
+                    check.check.what,
+                    check.measured,
+                    check.verdict
+                );
             }
             continue;
         }
         let id = claim.id.clone();
         match run::claim(claim, &options, &|_, _| {}, &stop) {
             Ok(outcome) => {
-                println!("{id}: {} ({:.1} s wall)", outcome.judgement.verdict, begun.elapsed().as_secs_f64());
+                println!(
+                    "{id}: {} ({:.1} s wall)",
+                    outcome.judgement.verdict,
+                    begun.elapsed().as_secs_f64()
+                );
                 for check in &outcome.judgement.checks {
-                    println!("  {:8} {} [{}] paper {} {}", check.verdict.word(), check.check.what, check.measured, check.check.paper, check.verdict);
+                    println!(
+                        "  {:8} {} [{}] paper {} {}",
+                        check.verdict.word(),
+                        check.check.what,
+                        check.measured,
+                        check.check.paper,
+                        check.verdict
+                    );
                 }
                 all.push(outcome);
             }

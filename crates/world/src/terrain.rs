@@ -107,7 +107,8 @@ impl Terrain {
             by_node.entry(link.from).or_default().0.push(ix as u32);
             by_node.entry(link.to).or_default().1.push(ix as u32);
         }
-        let links_of = |(_, node): &(String, NodeIx)| by_node.get(node).cloned().unwrap_or_default();
+        let links_of =
+            |(_, node): &(String, NodeIx)| by_node.get(node).cloned().unwrap_or_default();
         let access: Vec<(Vec<u32>, Vec<u32>)> = places.iter().map(links_of).collect();
         let state = |link: &crate::topology::Link| State {
             rate: link.rate,
@@ -141,6 +142,15 @@ impl Terrain {
     pub fn tcp(mut self, tcp: Tcp) -> Terrain {
         self.tcp = Some(tcp);
         self
+    }
+
+    /// The members' nodes, and for each its access links, out and in, where it has one of each.
+    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Option<(LinkIx, LinkIx)>>) {
+        let port = |links: &(Vec<u32>, Vec<u32>)| match (&links.0[..], &links.1[..]) {
+            (&[out], &[into]) => Some((LinkIx(out), LinkIx(into))),
+            _ => None,
+        };
+        (&self.nodes, self.access.iter().map(port).collect())
     }
 
     /// For the latency wire: only delays are kept, to a tenth of a microsecond, and shared by

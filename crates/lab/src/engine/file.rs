@@ -10,7 +10,7 @@ use anabranch_proto::overlay::bittorrent::{self, BitTorrent};
 use anabranch_proto::overlay::bullet_prime::BulletPrime;
 use anabranch_proto::overlay::star::Star;
 use anabranch_proto::time::{Duration, Time};
-use anabranch_world::sim::{Config, Factory, Sim, SimError};
+use anabranch_world::sim::{self, Config, Factory, Sim, SimError};
 use anabranch_world::terrain::{Tcp, Terrain};
 use anabranch_world::topology::{NodeIx, Routes, Topology};
 use anabranch_world::units::Rate;
@@ -106,8 +106,9 @@ fn build(
 ) -> Result<Sim, Fault> {
     let mut config = Config::new(seed, work.size, work.block);
     config.wire = match experiment.wire {
-        Wire::Fluid | Wire::Packet => anabranch_world::sim::Wire::Fluid,
-        Wire::Latency => anabranch_world::sim::Wire::Latency,
+        Wire::Packet => sim::Wire::Packet,
+        Wire::Fluid => sim::Wire::Fluid,
+        Wire::Latency => sim::Wire::Latency,
     };
     config.arrivals = true;
     config.check = false;
@@ -122,7 +123,11 @@ fn build(
     for (spec, host) in terrain.hosts.iter_mut().zip(&script.hosts) {
         spec.start = host.start;
     }
-    let mut sim = Sim::over(terrain, config, factory(experiment)?);
+    let factory = factory(experiment)?;
+    let mut sim = match experiment.wire {
+        Wire::Packet => Sim::over_packets(topology, terrain, config, factory),
+        Wire::Fluid | Wire::Latency => Sim::over(terrain, config, factory),
+    };
     for (at, fault) in &script.faults {
         sim.schedule(*at, fault.clone());
     }

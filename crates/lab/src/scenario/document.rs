@@ -363,10 +363,6 @@ fn experiment(root: &Node, system: usize) -> Result<Experiment, Fault> {
     let work = workload::read_all(list(tree, "workload", "what there is to do")?)?;
     let wires = [("packet", Wire::Packet), ("fluid", Wire::Fluid), ("latency", Wire::Latency)];
     let wire = reader.word("wire", &wires)?.unwrap_or_default();
-    if wire == Wire::Packet && matches!(work, Work::File(_)) {
-        let text = "a file cannot be brought packet by packet in this version; write \"fluid\"";
-        return Err(Fault::new(&reader.span_of("wire"), text));
-    }
     let duration = duration(&mut reader, &work)?;
     let warmup = reader.or("warmup", Duration::ZERO)?;
     if warmup >= duration {

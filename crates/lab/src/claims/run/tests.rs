@@ -16,4 +16,3 @@ fn every_claim_plans_in_both_modes_and_so_do_the_broken_variants() {
         }
     }
 }
-
