@@ -123,7 +123,7 @@ fn judge(
     let options = Options { mode, seeds: None, jobs, cache: Some(&cache) };
     // Everything is checked before anything runs, or a folder is made.
     for claim in &claims {
-        run::plans(claim, &options, None).map_err(|error| failure(&error))?;
+        run::plans(claim, &options).map_err(|error| failure(&error))?;
     }
     reporter.note(&estimate(&claims, mode, jobs.min(cores)));
     let ids: Vec<String> = claims.iter().map(|claim| claim.id.clone()).collect();

@@ -1,8 +1,8 @@
 //! Running a claim: its scenarios, as the mode wants them, on as many threads as allowed.
 
-use super::judge::{self, Judgement};
+use super::judge::{self, Judged};
 use super::page::Outcome;
-use super::{Broken, Claim, Mode, Results, Run};
+use super::{Claim, Mode, Results, Run};
 use crate::plan::Plan;
 use crate::results::cache::Cache;
 use crate::results::collect;
@@ -71,14 +71,15 @@ pub fn claim(
     progress: Progress<'_>,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ClaimError> {
-    let plans = plans(&claim, options, None)?;
+    let plans = plans(&claim, options)?;
     let results = carry_out(&claim, &plans, options, progress, interrupt)?;
     let judgement = judge::judge(&claim, &results, options.mode);
     Ok(Outcome { claim, results, judgement })
 }
 
-/// Runs the deliberately broken variant of a claim and judges it as the claim is judged. `None`
-/// when it has none.
+/// Runs the check of a claim's deliberately broken variant twice, at the variant's size: as the
+/// system is, and broken. The first has to hold and the second must differ. `None` when the claim
+/// has no such variant.
 ///
 /// # Errors
 /// As [`claim`].
@@ -86,33 +87,35 @@ pub fn broken(
     claim: &Claim,
     options: &Options<'_>,
     interrupt: &AtomicBool,
-) -> Result<Option<Judgement>, ClaimError> {
-    let Some(broken) = &claim.broken else { return Ok(None) };
-    let plans = plans(claim, options, Some(broken))?;
-    let results = carry_out(claim, &plans, options, &|_, _| {}, interrupt)?;
-    Ok(Some(judge::judge(claim, &results, options.mode)))
+) -> Result<Option<(Judged, Judged)>, ClaimError> {
+    let (Some(broken), Some(check)) = (&claim.broken, claim.broken_check()) else {
+        return Ok(None);
+    };
+    let name = check.run.as_deref().unwrap_or(claim.first_run());
+    let runs = claim.runs.iter().filter(|run| run.name == name).cloned().collect();
+    let mut claim = Claim { runs, checks: vec![check.clone()], ..claim.clone() };
+    let mut judge_with = |set: &BTreeMap<String, toml::Value>| {
+        for run in &mut claim.runs {
+            run.set.extend(set.clone());
+        }
+        let plans = plans(&claim, options)?;
+        let results = carry_out(&claim, &plans, options, &|_, _| {}, interrupt)?;
+        Ok(judge::judge(&claim, &results, options.mode).checks.pop())
+    };
+    let (whole, broken) = (judge_with(&broken.size)?, judge_with(&broken.set)?);
+    Ok(whole.zip(broken))
 }
 
 /// The runs of a claim, checked: nothing is run when anything is wrong.
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn plans(
-    claim: &Claim,
-    options: &Options<'_>,
-    broken: Option<&Broken>,
-) -> Result<BTreeMap<String, Plan>, ClaimError> {
+pub fn plans(claim: &Claim, options: &Options<'_>) -> Result<BTreeMap<String, Plan>, ClaimError> {
     let mut plans = BTreeMap::new();
     for run in &claim.runs {
         let name = || claim.id.clone();
         let fail = |error| ClaimError::Scenario { claim: name(), error };
-        let mut set = run.set.clone();
-        if let Some(broken) = broken
-            && broken.run.as_deref().unwrap_or(claim.first_run()) == run.name
-        {
-            set.extend(broken.set.clone());
-        }
-        let scenario = scenario(claim, run, &set, options.mode)?;
+        let scenario = scenario(claim, run, options.mode)?;
         let plan = Plan::new(scenario, options.seeds.clone(), BUILD).map_err(fail)?;
         plans.insert(run.name.clone(), plan);
     }
@@ -123,12 +126,7 @@ pub fn plans(
 const BUILD: &str = concat!("claims ", env!("CARGO_PKG_VERSION"));
 
 /// The scenario of a run with its overrides.
-fn scenario(
-    claim: &Claim,
-    run: &Run,
-    set: &BTreeMap<String, toml::Value>,
-    mode: Mode,
-) -> Result<Scenario, ClaimError> {
+fn scenario(claim: &Claim, run: &Run, mode: Mode) -> Result<Scenario, ClaimError> {
     let missing =
         || ClaimError::NoScenario { claim: claim.id.clone(), scenario: run.scenario.clone() };
     let text = crate::scenarios::text(&run.scenario).ok_or_else(missing)?;
@@ -137,7 +135,7 @@ fn scenario(
         let known = crate::scenarios::text(other.trim_end_matches(".toml"));
         known.map(str::to_owned).ok_or_else(|| std::io::ErrorKind::NotFound.into())
     };
-    let variation = Variation { is_quick: mode == Mode::Quick, set: set.clone() };
+    let variation = Variation { is_quick: mode == Mode::Quick, set: run.set.clone() };
     Scenario::parse(&run.scenario, &file, text, &load, &variation)
         .map_err(|error| ClaimError::Scenario { claim: claim.id.clone(), error })
 }

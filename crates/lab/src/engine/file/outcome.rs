@@ -112,11 +112,7 @@ impl View<'_> {
 
     /// Start-up, and the end of the download.
     fn blocks(&self, outcome: &mut Outcome) {
-        let first = |host: HostId| {
-            let first = self.sim.arrivals(host).first()?;
-            Some(first.at.since(self.start(host)).as_secs_f64())
-        };
-        let firsts: Vec<f64> = self.receivers().filter_map(first).collect();
+        let firsts: Vec<f64> = self.receivers().filter_map(|host| self.first_block(host)).collect();
         outcome.set("first_block_median_s", stats::median(&firsts));
         let overages: Vec<f64> = self
             .receivers()
@@ -128,6 +124,12 @@ impl View<'_> {
             let rates: Vec<f64> = self.receivers().map(|host| self.rate(host, from, to)).collect();
             outcome.set(format!("rate_until_{name}_median_mbps"), stats::median(&rates));
         }
+    }
+
+    /// Seconds from a receiver's start until its first block.
+    fn first_block(&self, host: HostId) -> Option<f64> {
+        let first = self.sim.arrivals(host).first()?;
+        Some(first.at.since(self.start(host)).as_secs_f64())
     }
 
     /// Mean download rate between two times after a receiver's start, 10⁶ bits per second.
@@ -205,7 +207,15 @@ impl View<'_> {
 
     /// All receivers, those that were not complete too: without a time.
     fn completions_table(&self) -> Table {
-        let columns = ["host", "start_s", "completion_s", "ratio", "is_first"];
+        let columns = [
+            "host",
+            "start_s",
+            "completion_s",
+            "ratio",
+            "is_first",
+            "first_block_s",
+            "rate_10_to_20s_mbps",
+        ];
         let mut table = Table::new("completions", &columns);
         let bound = self.bound();
         for host in self.receivers().take(ROWS_MAX) {
@@ -217,6 +227,8 @@ impl View<'_> {
                 took.into(),
                 took.map(|time| time / bound).into(),
                 f64::from(u8::from(script.is_first)).into(),
+                self.first_block(host).into(),
+                self.rate(host, 10.0, 20.0).into(),
             ]);
         }
         table

@@ -373,12 +373,12 @@ impl Sender {
     fn next_segment(&mut self, now: Time, options: u32) -> Option<(Range, bool)> {
         let mss = u64::from(self.config.mss);
         let fits = self.fits(mss);
+        let watched = self.config.finds_lost_resends;
         if self.board.lost() > 0 {
             if !(self.must_resend || (fits && self.burst_left > 0)) {
                 self.limited_at = self.board.nxt();
                 return None;
             }
-            let watched = self.config.finds_lost_resends;
             return self.board.resend_lost(now, watched).map(|range| (range, true));
         }
         if let Some(range) =
@@ -389,7 +389,7 @@ impl Sender {
         if !matches!(self.phase, Phase::Recovery { .. }) || !fits || self.unsent() > 0 {
             return None;
         }
-        if let Some(range) = self.board.resend_doubtful() {
+        if let Some(range) = self.board.resend_doubtful(now, watched) {
             return Some((range, true));
         }
         if self.rescued || !self.config.rescues {

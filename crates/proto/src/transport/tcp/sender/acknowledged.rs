@@ -162,8 +162,10 @@ impl Sender {
         self.must_resend = self.board.lost() > 0;
         self.rescued = false;
         self.counts.recoveries += 1;
+        // Of a first segment that was resent before this began, an early echo says nothing.
+        let is_open_to_doubt = self.config.undoes && !self.board.awaits_resent();
         let doubt = Doubt { from: self.board.una(), since: None, unconfirmed: 0 };
-        self.doubt = self.config.undoes.then_some(doubt);
+        self.doubt = is_open_to_doubt.then_some(doubt);
         let flight = self.board.nxt() - self.board.una();
         self.proportion = self.config.proportional.then_some(Proportion {
             flight,

@@ -292,3 +292,26 @@ fn a_sender_tells_how_many_bytes_would_go_at_once_if_they_were_written() {
     sender.on_ack(at(100), &ack(0, &[(10, 50)], at(0)));
     assert_eq!(sender.room(), 0, "what is lost goes first");
 }
+
+#[test]
+fn what_a_recovery_resent_does_not_undo_the_next_one() {
+    let mut sender = sender(Config::default(), 2_000);
+    sender.congestion = Box::new(NewReno::new(Start { mss: 10, window: 40, ssthresh: None }));
+    pull(&mut sender, at(0));
+    sender.on_ack(at(100), &ack(0, &[(10, 400)], at(0)));
+    let second = 400;
+    let end = pull(&mut sender, at(100)).last().unwrap().1;
+    // The segment behind the first recovery's point is lost and resent in it.
+    sender.on_ack(at(199), &ack(0, &[(second + 10, end), (10, second)], at(100)));
+    assert_eq!(pull(&mut sender, at(199))[0], (second, second + 10));
+    sender.on_ack(at(200), &ack(second, &[(second + 10, end)], at(100)));
+    assert_eq!(sender.counts().recoveries, 2);
+    let third = sender.board.nxt();
+    sender.on_ack(at(201), &ack(second, &[(second + 10, third)], at(101)));
+    assert!(pull(&mut sender, at(201)).len() > 4);
+    let end = sender.board.nxt();
+    sender.on_ack(at(298), &ack(second, &[(third + 10, end), (second + 10, third)], at(201)));
+    assert_eq!(pull(&mut sender, at(298))[0], (third, third + 10));
+    sender.on_ack(at(299), &ack(third, &[(third + 10, end)], at(199)));
+    assert_eq!(sender.counts().undone, 0);
+}
