@@ -19,6 +19,9 @@ use anabranch_proto::transport::formula;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+/// A member's access links, out and in, where it has one of each.
+pub(crate) type Port = Option<(LinkIx, LinkIx)>;
+
 /// What caps a path beside its links: one TCP connection at the path's loss.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tcp {
@@ -107,7 +110,8 @@ impl Terrain {
             by_node.entry(link.from).or_default().0.push(ix as u32);
             by_node.entry(link.to).or_default().1.push(ix as u32);
         }
-        let links_of = |(_, node): &(String, NodeIx)| by_node.get(node).cloned().unwrap_or_default();
+        let links_of =
+            |(_, node): &(String, NodeIx)| by_node.get(node).cloned().unwrap_or_default();
         let access: Vec<(Vec<u32>, Vec<u32>)> = places.iter().map(links_of).collect();
         let state = |link: &crate::topology::Link| State {
             rate: link.rate,
@@ -144,7 +148,7 @@ impl Terrain {
     }
 
     /// The members' nodes, and for each its access links, out and in, where it has one of each.
-    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Option<(LinkIx, LinkIx)>>) {
+    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Port>) {
         let port = |links: &(Vec<u32>, Vec<u32>)| match (&links.0[..], &links.1[..]) {
             (&[out], &[into]) => Some((LinkIx(out), LinkIx(into))),
             _ => None,

@@ -10,7 +10,7 @@ use anabranch_proto::overlay::bittorrent::{self, BitTorrent};
 use anabranch_proto::overlay::bullet_prime::BulletPrime;
 use anabranch_proto::overlay::star::Star;
 use anabranch_proto::time::{Duration, Time};
-use anabranch_world::sim::{Config, Factory, Sim, SimError};
+use anabranch_world::sim::{self, Config, Factory, Sim, SimError};
 use anabranch_world::terrain::{Tcp, Terrain};
 use anabranch_world::topology::{NodeIx, Routes, Topology};
 use anabranch_world::units::Rate;
@@ -106,9 +106,9 @@ fn build(
 ) -> Result<Sim, Fault> {
     let mut config = Config::new(seed, work.size, work.block);
     config.wire = match experiment.wire {
-        Wire::Fluid => anabranch_world::sim::Wire::Fluid,
-        Wire::Packet => anabranch_world::sim::Wire::Packet,
-        Wire::Latency => anabranch_world::sim::Wire::Latency,
+        Wire::Packet => sim::Wire::Packet,
+        Wire::Fluid => sim::Wire::Fluid,
+        Wire::Latency => sim::Wire::Latency,
     };
     config.arrivals = true;
     config.check = false;

@@ -104,7 +104,16 @@ fn a_run_of_connections_measures_what_the_bottleneck_allows() {
 }
 
 #[test]
-fn a_file_reaches_everybody_no_sooner_than_the_bound() {
+fn a_file_reaches_everybody_no_sooner_than_the_bound_packet_by_packet_too() {
+    let packets = FILE.replace("seeds =", "wire = \"packet\"\nseeds =");
+    let packets = plan(&packets);
+    let done = with(2, &AtomicBool::new(false), None, &packets);
+    assert_eq!(done.finished(), packets.runs.len(), "{:?}", done.failed);
+    for outcome in done.outcomes.iter().flatten() {
+        assert_eq!(outcome.scalar("completed"), Some(3.0));
+        let ratio = outcome.scalar("completion_last_ratio").unwrap();
+        assert!((1.0..6.0).contains(&ratio), "{ratio}");
+    }
     let plan = plan(FILE);
     let done = with(2, &AtomicBool::new(false), None, &plan);
     for outcome in done.outcomes.iter().flatten() {
@@ -146,6 +155,25 @@ fn what_was_finished_before_an_interrupt_is_kept_and_not_done_again() {
     assert_eq!(done_anew.into_inner(), 7);
     let fresh = with(1, &never, None, &plan);
     assert_eq!(csv(&plan, &second), csv(&plan, &fresh), "kept runs are as good as new ones");
+}
+
+#[test]
+fn receivers_that_go_are_replaced_by_empty_ones_on_every_wire() {
+    for wire in ["fluid", "packet"] {
+        let text = FILE
+            .replace(
+                "seeds = \"1..3\"",
+                &format!("wire = \"{wire}\"\nduration = \"12s\"\nseeds = \"1\""),
+            )
+            .replace("size = \"300kB\"", "size = \"2MB\"\nlifetime = \"4s\"\nreplace = true");
+        let plan = plan(&text);
+        let done = with(2, &AtomicBool::new(false), None, &plan);
+        assert_eq!(done.finished(), plan.runs.len(), "{wire}: {:?}", done.failed);
+        for outcome in done.outcomes.iter().flatten() {
+            let (all, completed) = (outcome.scalar("receivers"), outcome.scalar("completed"));
+            assert!(all > Some(3.0) && completed < all, "{wire}: {completed:?} of {all:?}");
+        }
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::access;
 use super::script::Script;
 use crate::engine::Outcome;
-use crate::scenario::{Experiment, FileWorkload, Series};
+use crate::scenario::{Experiment, FileWorkload, Series, Wire};
 use crate::stats;
 use crate::table::{Table, Value};
 use anabranch_proto::time::Time;
@@ -84,7 +84,9 @@ impl View<'_> {
         let first: Vec<usize> =
             (0..self.script.hosts.len()).filter(|host| self.script.hosts[*host].is_first).collect();
         let receivers: Vec<_> = first.iter().skip(1).map(rates).collect();
-        bounds::kumar_ross(self.work.size, rates(&0).0, &receivers)
+        let bound = bounds::kumar_ross(self.work.size, rates(&0).0, &receivers);
+        // The other wires' rates are net of headers already.
+        if self.experiment.wire == Wire::Packet { bound / PAYLOAD_SHARE } else { bound }
     }
 
     fn traffic(&self, outcome: &mut Outcome) {
@@ -277,6 +279,8 @@ fn overage(arrivals: &[BlockArrival]) -> Option<f64> {
 }
 
 const LAST_BLOCKS: usize = 20;
+/// Payload of a full packet on the packet wire, of its length: 52 bytes are headers.
+const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
 /// Most hosts with rows of their own, per run.
 const ROWS_MAX: usize = 10_000;
 /// Rows of progress per receiver.
