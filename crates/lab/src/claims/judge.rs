@@ -205,6 +205,9 @@ fn compare(check: &Check, found: &[Found]) -> Verdict {
         .max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, worst)) = worst else { return Verdict::Holds };
     let at = place(&worst.group);
+    if worst.value.is_nan() {
+        return Verdict::Differs(format!("neither side ever finished{at}"));
+    }
     let (word, bound) = match (check.min, check.max) {
         (Some(min), _) if worst.value.is_nan() || worst.value < min => ("least", min),
         (_, Some(max)) => ("most", max),
