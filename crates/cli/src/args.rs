@@ -200,6 +200,12 @@ pub(crate) struct DemoArguments {
     pub(crate) system: System,
 }
 
+/// A system that real transfers run; rivals are for the simulator.
+fn offered_system(name: &str) -> Result<System, String> {
+    let offered = name.parse().ok().filter(|system: &System| system.is_offered());
+    offered.ok_or_else(|| format!("unknown system {name:?}: bullet-prime or star"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,10 +235,4 @@ mod tests {
             assert!(arguments.common.json, "{line}");
         }
     }
-}
-
-/// A system that real transfers run; rivals are for the simulator.
-fn offered_system(name: &str) -> Result<System, String> {
-    let offered = name.parse().ok().filter(|system: &System| system.is_offered());
-    offered.ok_or_else(|| format!("unknown system {name:?}: bullet-prime or star"))
 }
