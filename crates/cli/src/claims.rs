@@ -139,11 +139,12 @@ fn judge(
     }
     let report = folder.join("report.html").display().to_string();
     if outcomes.len() < asked {
-        return Err(Failure::interrupted(format!(
-            "interrupted; {} of {asked} claims are judged, see {report}; the same command goes \
-             on from there",
-            outcomes.len()
-        )));
+        let done = match outcomes.len() {
+            0 => "no claim is judged yet".to_owned(),
+            some => format!("{some} of {asked} claims are judged, see {report}"),
+        };
+        let text = format!("interrupted; {done}; the same command goes on from there");
+        return Err(Failure::interrupted(text));
     }
     finish(&outcomes, report, reporter)
 }
@@ -251,7 +252,11 @@ fn estimate(claims: &[Claim], mode: Mode, jobs: usize) -> String {
     let unit = if minutes == 1.0 { "minute" } else { "minutes" };
     let runs =
         if jobs == 1 { "run at a time".to_owned() } else { format!("{jobs} runs at a time") };
-    format!("{} claims, {runs}: about {minutes} {unit}", claims.len())
+    let count = match claims.len() {
+        1 => "1 claim".to_owned(),
+        several => format!("{several} claims"),
+    };
+    format!("{count}, {runs}: about {minutes} {unit}")
 }
 
 fn failure(error: &ClaimError) -> Failure {
