@@ -1,6 +1,5 @@
 //! The command line. What is here is what `--help` says and what others script against.
 
-use crate::claims::{ClaimsArguments, ReproduceArguments};
 use crate::units;
 use anabranch_node::System;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -50,13 +49,8 @@ pub(crate) enum Command {
     Demo(DemoArguments),
     /// Run real programs on hosts joined by emulated links.
     Emu(EmuArguments),
-    /// Compare systems in the simulator.
-    #[command(after_help = "Example:\n  anabranch lab claims --quick")]
-    Lab {
-        /// What to do.
-        #[command(subcommand)]
-        command: LabCommand,
-    },
+    /// Compare systems in simulated networks: a scenario in, tables and a report out.
+    Lab(crate::lab::LabArguments),
     /// Print the completions for a shell.
     #[command(after_help = "Example:\n  anabranch completions bash > \
                             ~/.local/share/bash-completion/completions/anabranch")]
@@ -64,15 +58,6 @@ pub(crate) enum Command {
         /// Which shell.
         shell: Shell,
     },
-}
-
-/// What the lab does.
-#[derive(Subcommand)]
-pub(crate) enum LabCommand {
-    /// Run what the papers report and judge it.
-    Claims(ClaimsArguments),
-    /// Draw the figure of a claim at the paper's size.
-    Reproduce(ReproduceArguments),
 }
 
 /// What every command takes.
@@ -249,6 +234,12 @@ pub(crate) struct EmuArguments {
     pub(crate) command: Vec<OsString>,
 }
 
+/// A system that real transfers run; rivals are for the simulator.
+fn offered_system(name: &str) -> Result<System, String> {
+    let offered = name.parse().ok().filter(|system: &System| system.is_offered());
+    offered.ok_or_else(|| format!("unknown system {name:?}: bullet-prime or star"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,10 +269,4 @@ mod tests {
             assert!(arguments.common.json, "{line}");
         }
     }
-}
-
-/// A system that real transfers run; rivals are for the simulator.
-fn offered_system(name: &str) -> Result<System, String> {
-    let offered = name.parse().ok().filter(|system: &System| system.is_offered());
-    offered.ok_or_else(|| format!("unknown system {name:?}: bullet-prime or star"))
 }

@@ -1,12 +1,13 @@
-//! The `anabranch` program: the command line over the library `anabranch-node`, and nothing else.
+//! The `anabranch` program: the command line over the libraries `anabranch-node` and
+//! `anabranch-lab`, and nothing else.
 
 mod args;
-mod claims;
 mod demo;
 mod emu;
 mod failure;
 mod get;
 mod interrupt;
+mod lab;
 mod progress;
 mod report;
 mod send;
@@ -14,15 +15,13 @@ mod settings;
 mod units;
 
 use anabranch_node::ErrorKind;
-use args::{Arguments, Command, Common, LabCommand};
+use args::{Arguments, Command, Common};
 use clap::{CommandFactory, Parser};
 use failure::Failure;
 use interrupt::Interrupt;
 use report::{Line, Reporter};
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
@@ -58,7 +57,7 @@ fn run(arguments: Arguments, reporter: Reporter) -> Result<u8, Failure> {
             Command::Get(arguments) => get::run(arguments, &common, reporter, interrupt).await?,
             Command::Demo(arguments) => demo::run(arguments, reporter, interrupt).await?,
             Command::Emu(arguments) => return emu::run(arguments, reporter, interrupt).await,
-            Command::Lab { command } => lab(command, reporter, interrupt).await?,
+            Command::Lab(arguments) => lab::run(arguments, reporter, interrupt).await?,
             Command::Completions { .. } => {}
         }
         Ok(0)
@@ -66,28 +65,6 @@ fn run(arguments: Arguments, reporter: Reporter) -> Result<u8, Failure> {
     // What is still being hashed or written when the user interrupts is not waited for.
     runtime.shutdown_background();
     result
-}
-
-/// Runs a command of the lab, which computes and does not wait, on a thread of its own.
-async fn lab(
-    command: LabCommand,
-    reporter: Reporter,
-    mut interrupt: Interrupt,
-) -> Result<(), Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let is_interrupted = flag.clone();
-    tokio::spawn(async move {
-        interrupt.wait().await;
-        flag.store(true, Ordering::Relaxed);
-    });
-    let work = move || match command {
-        LabCommand::Claims(arguments) => claims::claims(&arguments, reporter, &is_interrupted),
-        LabCommand::Reproduce(arguments) => {
-            claims::reproduce(&arguments, reporter, &is_interrupted)
-        }
-    };
-    let ended = tokio::task::spawn_blocking(work).await;
-    ended.unwrap_or_else(|error| Err(Failure::other(format!("the lab broke: {error}"))))
 }
 
 /// Ends the program after a wrong command line, or after help was asked for.

@@ -73,6 +73,9 @@ pub(crate) enum Line<'a> {
     ClaimsResult { holds: usize, report: String },
     /// The last line of a command that failed.
     Error { code: u8, text: String },
+    /// What `lab` says.
+    #[serde(untagged)]
+    Lab(crate::lab::LabLine),
 }
 
 /// How far a group is.

@@ -111,6 +111,25 @@ pub struct FigureSpec {
     /// Values to compare with.
     #[serde(default)]
     pub rules: Vec<RuleSpec>,
+    /// Further distributions beside those of the table, such as a computed bound.
+    #[serde(default)]
+    pub also: Vec<AlsoSpec>,
+}
+
+/// A further distribution of a figure.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AlsoSpec {
+    /// Its name in the legend.
+    pub label: String,
+    /// Which table of the run.
+    #[serde(default = "runs_table")]
+    pub table: String,
+    /// What is distributed.
+    pub column: String,
+    /// Which rows.
+    #[serde(default, rename = "where")]
+    pub rows: Rows,
 }
 
 /// A kind of figure.
@@ -203,6 +222,9 @@ pub struct Check {
     /// Which rows.
     #[serde(default, rename = "where")]
     pub rows: Rows,
+    /// Whether rows without a number count as infinitely large: who never finished.
+    #[serde(default)]
+    pub never: bool,
     /// The statistic over the rows of one seed.
     #[serde(default)]
     pub within: Statistic,
@@ -302,14 +324,18 @@ pub enum Role {
     Shape,
 }
 
-/// A deliberately broken variant of the claim's system.
+/// A deliberately broken variant of the claim's system. At its size the claim's check holds, and
+/// with the override it must differ: so the check can fail, and fails for the system's sake.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Broken {
     /// What is broken.
     pub what: String,
-    /// In which run; the first if none is given.
-    pub run: Option<String>,
+    /// The check that must find out, by its words.
+    pub check: String,
+    /// Overrides of the run that make it small enough for a test, beside quick mode's.
+    #[serde(default)]
+    pub size: BTreeMap<String, toml::Value>,
     /// The overrides that break it.
     pub set: BTreeMap<String, toml::Value>,
 }

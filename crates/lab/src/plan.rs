@@ -1,6 +1,6 @@
 //! The runs of a scenario: systems × points of the sweep × seeds, all checked before any begins.
 
-use crate::engine;
+use crate::engine::Checker;
 use crate::scenario::{Experiment, Point, Scenario, ScenarioError};
 use crate::table::Value;
 use std::sync::Arc;
@@ -68,19 +68,26 @@ impl Plan {
             return Err(scenario.error(&scenario.sweep_span(), text));
         }
         let mut plan = Plan { scenario, seeds, cells: Vec::new(), runs: Vec::new() };
+        let mut checker = Checker::default();
         for system in 0..plan.scenario.systems.len() {
             for point in plan.scenario.points() {
-                plan.add_cell(system, point, build)?;
+                plan.add_cell(system, point, build, &mut checker)?;
             }
         }
         Ok(plan)
     }
 
-    fn add_cell(&mut self, system: usize, point: Point, build: &str) -> Result<(), ScenarioError> {
+    fn add_cell(
+        &mut self,
+        system: usize,
+        point: Point,
+        build: &str,
+        checker: &mut Checker,
+    ) -> Result<(), ScenarioError> {
         let scenario = &self.scenario;
         let experiment = scenario.experiment(system, &point)?;
         if let Some(seed) = self.seeds.first() {
-            let checked = engine::check(&experiment, *seed);
+            let checked = checker.check(&experiment, *seed);
             checked.map_err(|fault| scenario.fault(&fault))?;
         }
         let on_axis = scenario.axes.iter().zip(&point);

@@ -14,6 +14,8 @@ pub(crate) enum Event {
     Deliver { flow: u32, frames: u32 },
     /// The fluid wire's rates are made anew.
     Boundary,
+    /// The TCP endpoint at `end` may have something to do.
+    TcpDue { end: u32 },
     /// The session at `end` may have something to do.
     SessionDue { end: u32 },
     /// The member of `host` may have something to do.
@@ -66,6 +68,11 @@ impl Queue {
             return None;
         }
         self.heap.pop().map(|due| (due.time, due.event))
+    }
+
+    /// When the next event is due.
+    pub(crate) fn next(&self) -> Option<Time> {
+        self.heap.peek().map(|due| due.time)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -120,7 +120,7 @@ fn measure(claim: &Claim, check: &Check, results: &Results) -> Result<Vec<Found>
     let groups = select::groups(table, &check.rows, &check.each)?;
     if groups.is_empty() {
         // Says which rows were wanted.
-        select::by_seed(table, &check.rows, &check.metric)?;
+        select::by_seed(table, &check.rows, &check.metric, check.never)?;
     }
     groups.into_iter().map(|group| found(claim, check, results, group)).collect()
 }
@@ -135,7 +135,7 @@ fn found(
     let mut rows = check.rows.clone();
     rows.extend(group.clone());
     let table = select::table(results, run, &check.table)?;
-    let seeds = select::by_seed(table, &rows, &check.metric)?;
+    let seeds = select::by_seed(table, &rows, &check.metric, check.never)?;
     let per_seed: Vec<f64> = seeds.iter().filter_map(|seed| check.within.of(seed)).collect();
     let nothing = || SelectError::Nothing {
         table: check.table.clone(),
@@ -181,15 +181,14 @@ fn other(
     let mut rows = rows.clone();
     rows.retain(|column, _| !check.each.contains(column) || table.column(column).is_some());
     rows.extend(against.rows.clone());
-    select::by_seed(table, &rows, metric)
+    select::by_seed(table, &rows, metric, check.never)
 }
 
 /// At which share of 99 evenly spaced ranks `own` is below `other`.
 fn share_below(own: &[f64], other: &[f64]) -> f64 {
-    let (own, other) = (stats::sorted(own), stats::sorted(other));
     let is_below = |rank: &u32| {
         let share = f64::from(*rank) / 100.0;
-        stats::quantile(&own, share) < stats::quantile(&other, share)
+        select::quantile(own, share) < select::quantile(other, share)
     };
     (1..100).filter(is_below).count() as f64 / 99.0
 }
@@ -206,8 +205,11 @@ fn compare(check: &Check, found: &[Found]) -> Verdict {
         .max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, worst)) = worst else { return Verdict::Holds };
     let at = place(&worst.group);
+    if worst.value.is_nan() {
+        return Verdict::Differs(format!("neither side ever finished{at}"));
+    }
     let (word, bound) = match (check.min, check.max) {
-        (Some(min), _) if !(worst.value >= min) => ("least", min),
+        (Some(min), _) if worst.value.is_nan() || worst.value < min => ("least", min),
         (_, Some(max)) => ("most", max),
         (min, _) => ("least", min.unwrap_or(f64::NAN)),
     };
@@ -260,7 +262,9 @@ fn describe(check: &Check, found: &[Found]) -> String {
         several => {
             let values: Vec<f64> = several.iter().map(|found| found.value).collect();
             let (low, high) = range(&values);
-            format!("{} to {}{unit} at {} points", short(low), short(high), several.len())
+            let (low, high) = (short(low), short(high));
+            let values = if low == high { low } else { format!("{low} to {high}") };
+            format!("{values}{unit} at {} points", several.len())
         }
     }
 }

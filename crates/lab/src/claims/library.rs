@@ -1,6 +1,6 @@
 //! The claims that come with the program.
 
-use super::Claim;
+use super::{Check, Claim};
 
 /// Why no claim can be read or found.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,12 @@ impl Claim {
         self.runs.first().map_or("", |run| run.name.as_str())
     }
 
+    /// The check that the broken variant must fail.
+    pub(super) fn broken_check(&self) -> Option<&Check> {
+        let wanted = &self.broken.as_ref()?.check;
+        self.checks.iter().find(|check| &check.what == wanted)
+    }
+
     fn verify(&self) -> Result<(), String> {
         let is_run = |run: &Option<String>| {
             run.as_ref().is_none_or(|name| self.runs.iter().any(|run| &run.name == name))
@@ -66,7 +72,10 @@ impl Claim {
             }
         }
         match &self.broken {
-            Some(broken) if !is_run(&broken.run) => unknown(&broken.what),
+            Some(broken) if self.broken_check().is_none() => Err(format!(
+                "the broken variant names a check that does not exist: {:?}",
+                broken.check
+            )),
             _ => Ok(()),
         }
     }

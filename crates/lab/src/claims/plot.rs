@@ -42,6 +42,11 @@ fn figure(claim: &Claim, spec: &FigureSpec, results: &Results) -> Result<Figure,
         };
         figure.series.push(Series { label: label(spec, table, &rows), points });
     }
+    for also in &spec.also {
+        let table = select::table(results, run, &also.table)?;
+        let points = distribution(table, &select::rows(table, &also.rows)?, &also.column)?;
+        figure.series.push(Series { label: also.label.clone(), points });
+    }
     figure.rules =
         spec.rules.iter().map(|rule| Rule { label: rule.label.clone(), y: rule.y }).collect();
     Ok(figure)

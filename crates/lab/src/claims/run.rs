@@ -1,15 +1,15 @@
 //! Running a claim: its scenarios, as the mode wants them, on as many threads as allowed.
 
-use super::judge::{self, Judgement};
+use super::judge::{self, Judged};
 use super::page::Outcome;
-use super::{Broken, Claim, Mode, Results, Run};
-use crate::engine::{self, RunError};
+use super::{Claim, Mode, Results, Run};
 use crate::plan::Plan;
+use crate::results::cache::Cache;
+use crate::results::collect;
+use crate::runner::{self, Step};
 use crate::scenario::{Scenario, ScenarioError, Variation};
-use crate::table::{Table, Value};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
 
 /// Why a claim could not be run.
 #[derive(Debug, thiserror::Error)]
@@ -47,13 +47,15 @@ pub enum ClaimError {
 
 /// How claims are run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct Options<'a> {
     /// How large.
     pub mode: Mode,
     /// Seeds instead of the scenarios'.
     pub seeds: Option<Vec<u64>>,
     /// Runs at the same time, at least 1. Results do not depend on it.
     pub jobs: usize,
+    /// Where finished runs are kept, so that an interrupted claim goes on where it was.
+    pub cache: Option<&'a Cache>,
 }
 
 /// Is told how many of a claim's runs are done, and how many there are.
@@ -65,52 +67,55 @@ pub type Progress<'a> = &'a (dyn Fn(usize, usize) + Sync);
 /// When a scenario is wrong, a run breaks, or `interrupt` becomes true.
 pub fn claim(
     claim: Claim,
-    options: &Options,
+    options: &Options<'_>,
     progress: Progress<'_>,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ClaimError> {
-    let plans = plans(&claim, options, None)?;
+    let plans = plans(&claim, options)?;
     let results = carry_out(&claim, &plans, options, progress, interrupt)?;
     let judgement = judge::judge(&claim, &results, options.mode);
     Ok(Outcome { claim, results, judgement })
 }
 
-/// Runs the deliberately broken variant of a claim and judges it as the claim is judged. `None`
-/// when it has none.
+/// Runs the check of a claim's deliberately broken variant twice, at the variant's size: as the
+/// system is, and broken. The first has to hold and the second must differ. `None` when the claim
+/// has no such variant.
 ///
 /// # Errors
 /// As [`claim`].
 pub fn broken(
     claim: &Claim,
-    options: &Options,
+    options: &Options<'_>,
     interrupt: &AtomicBool,
-) -> Result<Option<Judgement>, ClaimError> {
-    let Some(broken) = &claim.broken else { return Ok(None) };
-    let plans = plans(claim, options, Some(broken))?;
-    let results = carry_out(claim, &plans, options, &|_, _| {}, interrupt)?;
-    Ok(Some(judge::judge(claim, &results, options.mode)))
+) -> Result<Option<(Judged, Judged)>, ClaimError> {
+    let (Some(broken), Some(check)) = (&claim.broken, claim.broken_check()) else {
+        return Ok(None);
+    };
+    let name = check.run.as_deref().unwrap_or(claim.first_run());
+    let runs = claim.runs.iter().filter(|run| run.name == name).cloned().collect();
+    let mut claim = Claim { runs, checks: vec![check.clone()], ..claim.clone() };
+    let mut judge_with = |set: &BTreeMap<String, toml::Value>| {
+        for run in &mut claim.runs {
+            run.set.extend(set.clone());
+        }
+        let plans = plans(&claim, options)?;
+        let results = carry_out(&claim, &plans, options, &|_, _| {}, interrupt)?;
+        Ok(judge::judge(&claim, &results, options.mode).checks.pop())
+    };
+    let (whole, broken) = (judge_with(&broken.size)?, judge_with(&broken.set)?);
+    Ok(whole.zip(broken))
 }
 
 /// The runs of a claim, checked: nothing is run when anything is wrong.
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn plans(
-    claim: &Claim,
-    options: &Options,
-    broken: Option<&Broken>,
-) -> Result<BTreeMap<String, Plan>, ClaimError> {
+pub fn plans(claim: &Claim, options: &Options<'_>) -> Result<BTreeMap<String, Plan>, ClaimError> {
     let mut plans = BTreeMap::new();
     for run in &claim.runs {
         let name = || claim.id.clone();
         let fail = |error| ClaimError::Scenario { claim: name(), error };
-        let mut set = run.set.clone();
-        if let Some(broken) = broken
-            && broken.run.as_deref().unwrap_or(claim.first_run()) == run.name
-        {
-            set.extend(broken.set.clone());
-        }
-        let scenario = scenario(claim, run, &set, options.mode)?;
+        let scenario = scenario(claim, run, options.mode)?;
         let plan = Plan::new(scenario, options.seeds.clone(), BUILD).map_err(fail)?;
         plans.insert(run.name.clone(), plan);
     }
@@ -121,12 +126,7 @@ pub fn plans(
 const BUILD: &str = concat!("claims ", env!("CARGO_PKG_VERSION"));
 
 /// The scenario of a run with its overrides.
-fn scenario(
-    claim: &Claim,
-    run: &Run,
-    set: &BTreeMap<String, toml::Value>,
-    mode: Mode,
-) -> Result<Scenario, ClaimError> {
+fn scenario(claim: &Claim, run: &Run, mode: Mode) -> Result<Scenario, ClaimError> {
     let missing =
         || ClaimError::NoScenario { claim: claim.id.clone(), scenario: run.scenario.clone() };
     let text = crate::scenarios::text(&run.scenario).ok_or_else(missing)?;
@@ -135,125 +135,36 @@ fn scenario(
         let known = crate::scenarios::text(other.trim_end_matches(".toml"));
         known.map(str::to_owned).ok_or_else(|| std::io::ErrorKind::NotFound.into())
     };
-    let variation = Variation { is_quick: mode == Mode::Quick, set: set.clone() };
+    let variation = Variation { is_quick: mode == Mode::Quick, set: run.set.clone() };
     Scenario::parse(&run.scenario, &file, text, &load, &variation)
         .map_err(|error| ClaimError::Scenario { claim: claim.id.clone(), error })
-}
-
-/// One run of one plan.
-struct Job<'a> {
-    of: usize,
-    plan: &'a Plan,
-    number: usize,
 }
 
 fn carry_out(
     claim: &Claim,
     plans: &BTreeMap<String, Plan>,
-    options: &Options,
+    options: &Options<'_>,
     progress: Progress<'_>,
     interrupt: &AtomicBool,
 ) -> Result<Results, ClaimError> {
-    let jobs: Vec<Job<'_>> = plans
-        .values()
-        .enumerate()
-        .flat_map(|(of, plan)| (0..plan.runs.len()).map(move |number| Job { of, plan, number }))
-        .collect();
-    let outcomes = run_all(&jobs, options.jobs, progress, interrupt);
-    let mut by_plan: Vec<Vec<engine::Outcome>> = plans.values().map(|_| Vec::new()).collect();
-    for (job, outcome) in jobs.iter().zip(outcomes) {
-        let outcome = outcome.map_err(|error| match error {
-            RunError::Interrupted => ClaimError::Interrupted,
-            RunError::Failed(error) => {
-                let run = job.plan.describe(&job.plan.runs[job.number]);
-                ClaimError::Run { claim: claim.id.clone(), run, error }
-            }
-        })?;
-        by_plan[job.of].push(outcome);
-    }
-    let tables = plans.values().zip(by_plan).map(|(plan, outcomes)| tables(plan, outcomes));
-    Ok(plans.keys().cloned().zip(tables).collect())
-}
-
-/// Carries out all jobs; what each gave stands in the order of the jobs, whoever was first.
-fn run_all(
-    jobs: &[Job<'_>],
-    threads: usize,
-    progress: Progress<'_>,
-    interrupt: &AtomicBool,
-) -> Vec<Result<engine::Outcome, RunError>> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Result<engine::Outcome, RunError>>>> =
-        Mutex::new(jobs.iter().map(|_| None).collect());
-    let finished = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, jobs.len().max(1)) {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(number) else { break };
-                    let run = &job.plan.runs[job.number];
-                    let outcome = engine::run(job.plan.experiment(run), run.seed, interrupt);
-                    done.lock().unwrap_or_else(PoisonError::into_inner)[number] = Some(outcome);
-                    progress(finished.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
-                }
-            });
+    let all = plans.values().map(|plan| plan.runs.len()).sum();
+    let mut before = 0;
+    let mut results = Results::new();
+    for (name, plan) in plans {
+        let on = |step: Step<'_>| progress(before + step.done, all);
+        let (jobs, cache) = (options.jobs, options.cache);
+        let done = runner::run(plan, &runner::Options { jobs, interrupt, cache, on: &on });
+        if done.is_interrupted {
+            return Err(ClaimError::Interrupted);
         }
-    });
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_iter().map(|slot| slot.unwrap_or(Err(RunError::Interrupted))).collect()
-}
-
-/// The tables of all runs of a plan, one below the other: each row says which system, point and
-/// seed it belongs to.
-fn tables(plan: &Plan, outcomes: Vec<engine::Outcome>) -> Vec<Table> {
-    let axes: Vec<&str> = plan.scenario.axes.iter().map(|axis| axis.column.as_str()).collect();
-    let head: Vec<&str> = ["system"].into_iter().chain(axes).chain(["seed"]).collect();
-    let mut runs = Table::new("runs", &head);
-    let mut others: Vec<Table> = Vec::new();
-    for (run, outcome) in plan.runs.iter().zip(outcomes) {
-        let cell = &plan.cells[run.cell];
-        let mut place: Vec<Value> = vec![cell.system.as_str().into()];
-        place.extend(cell.values.iter().cloned());
-        place.push((run.seed as f64).into());
-        add_scalars(&mut runs, &place, &outcome.scalars);
-        for table in outcome.tables {
-            add_rows(&mut others, &head, &place, table);
+        if let Some((number, error)) = done.failed.into_iter().next() {
+            let run = plan.describe(&plan.runs[number]);
+            return Err(ClaimError::Run { claim: claim.id.clone(), run, error });
         }
+        results.insert(name.clone(), collect::tables(plan, &done.outcomes));
+        before += plan.runs.len();
     }
-    for row in &mut runs.rows {
-        row.resize(runs.columns.len(), Value::Missing);
-    }
-    others.insert(0, runs);
-    others
-}
-
-fn add_scalars(runs: &mut Table, place: &[Value], scalars: &[(String, f64)]) {
-    let mut row = place.to_vec();
-    for (name, value) in scalars {
-        let column = runs.column(name).unwrap_or_else(|| {
-            runs.columns.push(name.clone());
-            runs.columns.len() - 1
-        });
-        if row.len() <= column {
-            row.resize(column + 1, Value::Missing);
-        }
-        row[column] = Value::Number(*value);
-    }
-    runs.rows.push(row);
-}
-
-fn add_rows(tables: &mut Vec<Table>, head: &[&str], place: &[Value], from: Table) {
-    let known = tables.iter().position(|table| table.name == from.name);
-    let at = known.unwrap_or_else(|| {
-        let mut table = Table::new(&from.name, head);
-        table.columns.extend(from.columns.clone());
-        tables.push(table);
-        tables.len() - 1
-    });
-    for row in from.rows {
-        tables[at].rows.push(place.iter().cloned().chain(row).collect());
-    }
+    Ok(results)
 }
 
 #[cfg(test)]

@@ -103,19 +103,20 @@ pub(super) fn show(rows: &Rows) -> String {
     if parts.is_empty() { "at all".into() } else { format!("where {}", parts.join(", ")) }
 }
 
-/// The numbers of a column, by seed. A table without seeds counts as one.
+/// The numbers of a column, by seed. A table without seeds counts as one. `never`: rows without a
+/// number are infinite.
 pub(super) fn by_seed(
     table: &Table,
     wanted: &Rows,
     metric: &str,
+    never: bool,
 ) -> Result<Vec<Vec<f64>>, SelectError> {
     let column = column(table, metric)?;
     let seed = table.column("seed");
     let mut seeds: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for row in rows(table, wanted)? {
-        let Some(number) = row[column].number().filter(|number| number.is_finite()) else {
-            continue;
-        };
+        let number = row[column].number().filter(|number| number.is_finite());
+        let Some(number) = number.or(never.then_some(f64::INFINITY)) else { continue };
         let seed = seed.map(|seed| row[seed].show()).unwrap_or_default();
         seeds.entry(seed).or_default().push(number);
     }
@@ -154,18 +155,33 @@ pub(super) fn groups(
 }
 
 impl Statistic {
-    /// The statistic of these values.
+    /// The statistic of these values, some of which may be infinite.
     pub(super) fn of(self, values: &[f64]) -> Option<f64> {
         match self {
-            Statistic::Median => stats::median(values),
-            Statistic::Mean => stats::mean(values),
-            Statistic::Min => stats::quantile(values, 0.0),
-            Statistic::Max => stats::quantile(values, 1.0),
-            Statistic::P10 => stats::quantile(values, 0.1),
-            Statistic::P90 => stats::quantile(values, 0.9),
-            Statistic::P95 => stats::quantile(values, 0.95),
+            Statistic::Median => quantile(values, 0.5),
+            Statistic::Mean => {
+                let is_finite = values.iter().all(|value| value.is_finite());
+                if is_finite { stats::mean(values) } else { Some(f64::INFINITY) }
+            }
+            Statistic::Min => quantile(values, 0.0),
+            Statistic::Max => quantile(values, 1.0),
+            Statistic::P10 => quantile(values, 0.1),
+            Statistic::P90 => quantile(values, 0.9),
+            Statistic::P95 => quantile(values, 0.95),
         }
     }
+}
+
+/// As [`stats::quantile`], but infinite values are the largest and not left out.
+pub(super) fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let finite = stats::sorted(values);
+    if finite.len() == values.len() {
+        return stats::quantile(&finite, share);
+    }
+    let place = share * (values.len() - 1) as f64;
+    let (below, above) = (place.floor() as usize, place.ceil() as usize);
+    let ends = finite.get(below).zip(finite.get(above));
+    Some(ends.map_or(f64::INFINITY, |(low, high)| low + (high - low) * (place - below as f64)))
 }
 
 /// A number, from a cell that may have a unit behind it: `"10% bdp"` is 10.

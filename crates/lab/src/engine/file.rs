@@ -6,10 +6,12 @@ mod script;
 use super::{Outcome, RunError, choose, network};
 use crate::scenario::source::Fault;
 use crate::scenario::{Experiment, FileWorkload, Overlay, SystemKind, Wire};
+use anabranch_proto::overlay::bittorrent::{self, BitTorrent};
 use anabranch_proto::overlay::bullet_prime::BulletPrime;
 use anabranch_proto::overlay::star::Star;
 use anabranch_proto::time::{Duration, Time};
-use anabranch_world::sim::{Config, Factory, HostSpec, Sim, SimError};
+use anabranch_world::sim::{self, Config, Factory, Sim, SimError};
+use anabranch_world::terrain::{Tcp, Terrain};
 use anabranch_world::topology::{NodeIx, Routes, Topology};
 use anabranch_world::units::Rate;
 use script::Script;
@@ -50,9 +52,12 @@ pub(super) fn check(
     let members = Members::of(work, topology)?;
     let mut routes = Routes::new(topology);
     let name = |node| network::name(topology, node);
+    let source = members.nodes[0];
+    // Ways are found per sender: back to the source they are only looked at in small networks.
+    let is_small = members.nodes.len() <= WAYS_BACK_MAX;
     for &receiver in &members.nodes[1..] {
-        for (a, b) in [(members.nodes[0], receiver), (receiver, members.nodes[0])] {
-            if routes.delay(a, b).is_none() {
+        for (a, b) in [(source, receiver), (receiver, source)] {
+            if (a == source || is_small) && routes.delay(a, b).is_none() {
                 let text = format!("no way leads from {:?} to {:?}; add a link", name(a), name(b));
                 return Err(Fault::new(&work.to.span, text));
             }
@@ -101,31 +106,28 @@ fn build(
 ) -> Result<Sim, Fault> {
     let mut config = Config::new(seed, work.size, work.block);
     config.wire = match experiment.wire {
-        Wire::Fluid | Wire::Packet => anabranch_world::sim::Wire::Fluid,
-        Wire::Latency => anabranch_world::sim::Wire::Latency,
+        Wire::Packet => sim::Wire::Packet,
+        Wire::Fluid => sim::Wire::Fluid,
+        Wire::Latency => sim::Wire::Latency,
     };
     config.arrivals = true;
     config.check = false;
     if let Some(interval) = experiment.measure.interval {
         config.interval = interval;
     }
-    let mut sim = Sim::new(config, Duration::ZERO, factory(experiment)?);
-    let nodes: Vec<NodeIx> = script.hosts.iter().map(|host| members.nodes[host.member]).collect();
-    let mut routes = Routes::new(topology);
-    let mut delays = Vec::new();
-    for &from in &nodes {
-        let row = nodes.iter().map(|&to| routes.delay(from, to).unwrap_or_default());
-        delays.push(row.collect::<Vec<_>>());
+    let places: Vec<(String, NodeIx)> =
+        script.hosts.iter().map(|host| (host.name.clone(), members.nodes[host.member])).collect();
+    let mut terrain = Terrain::places(topology, &places)
+        .map_err(|problem| Fault::new(&work.source.span, problem.what))?
+        .tcp(Tcp::default());
+    for (spec, host) in terrain.hosts.iter_mut().zip(&script.hosts) {
+        spec.start = host.start;
     }
-    sim.set_delays(Box::new(move |from, to| delays[from as usize][to as usize]));
-    for (number, host) in script.hosts.iter().enumerate() {
-        let (up, down) = access(topology, members.nodes[host.member]);
-        let spec = match number {
-            0 => HostSpec::source(host.name.as_str(), up, down),
-            _ => HostSpec::receiver(host.name.as_str(), up, down),
-        };
-        sim.add_host(HostSpec { start: host.start, ..spec });
-    }
+    let factory = factory(experiment)?;
+    let mut sim = match experiment.wire {
+        Wire::Packet => Sim::over_packets(topology, terrain, config, factory),
+        Wire::Fluid | Wire::Latency => Sim::over(terrain, config, factory),
+    };
     for (at, fault) in &script.faults {
         sim.schedule(*at, fault.clone());
     }
@@ -153,7 +155,8 @@ fn factory(experiment: &Experiment) -> Result<Factory, Fault> {
             Box::new(move |setup| Box::new(BulletPrime::new(setup, config.clone())))
         }
         Overlay::BitTorrent => {
-            return Err(Fault::new(&(0..0), "BitTorrent is not in this version"));
+            let config = bittorrent::Config::default();
+            Box::new(move |setup| Box::new(BitTorrent::new(setup, config.clone())))
         }
     })
 }
@@ -179,5 +182,7 @@ fn draw_share(
 
 /// A run looks up this often, in virtual time, for Ctrl-C.
 const STEP: Duration = Duration::from_secs(1);
+/// In groups up to this size the way back to the source is checked before the run.
+const WAYS_BACK_MAX: usize = 64;
 /// Most members of a run.
 const MEMBERS_MAX: usize = 10_000;

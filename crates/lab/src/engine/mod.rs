@@ -9,6 +9,7 @@ mod quantiles;
 use crate::scenario::source::Fault;
 use crate::scenario::{Experiment, Work};
 use crate::table::Table;
+use anabranch_world::topology::Topology;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use thiserror::Error;
@@ -47,12 +48,28 @@ impl Outcome {
     }
 }
 
-/// Checks what only shows with the network at hand: hosts, links, ways between them.
-pub(crate) fn check(experiment: &Experiment, seed: u64) -> Result<(), Fault> {
-    let topology = network::build(experiment, seed)?;
-    match &experiment.work {
-        Work::Connections(workloads) => connections::check(experiment, workloads, &topology, seed),
-        Work::File(work) => file::check(experiment, work, &topology),
+/// Checks what only shows with the network at hand: hosts, links, ways between them. It keeps the
+/// last network, which neighbours in a plan often share.
+#[derive(Debug, Default)]
+pub(crate) struct Checker {
+    last: Option<(String, Topology)>,
+}
+
+impl Checker {
+    pub(crate) fn check(&mut self, experiment: &Experiment, seed: u64) -> Result<(), Fault> {
+        let text = &experiment.topology.text;
+        let topology = match self.last.take().filter(|(last, _)| last == text) {
+            Some((_, topology)) => topology,
+            None => network::build(experiment, seed)?,
+        };
+        match &experiment.work {
+            Work::Connections(workloads) => {
+                connections::check(experiment, workloads, &topology, seed)?;
+            }
+            Work::File(work) => file::check(experiment, work, &topology)?,
+        }
+        self.last = Some((text.clone(), topology));
+        Ok(())
     }
 }
 

@@ -25,7 +25,7 @@ th{text-align:left;color:var(--muted);font-weight:600;vertical-align:bottom}
 th,td{padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line)}
 td{vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 table.verdicts{width:100%}table.verdicts td:first-child{white-space:nowrap}
-.good,.bad,.open{display:inline-block;padding:.05rem .55rem;border-radius:1rem;font-weight:600}
+.good,.bad,.open{display:inline-block;padding:.05rem .55rem;border-radius:.5rem;font-weight:600}
 .good{color:var(--good);background:var(--good-soft)}
 .bad{color:var(--bad);background:var(--bad-soft)}
 .open{color:var(--open);background:var(--open-soft)}

@@ -443,14 +443,14 @@ fn seeds(node: &Node) -> Result<Vec<u64>, Fault> {
     }
 }
 
-/// `A..B`, both included.
+/// `A..B`, both included, or one number.
 ///
 /// # Errors
 ///
 /// What is wrong with the text.
 pub fn parse_seeds(text: &str) -> Result<Vec<u64>, String> {
     let wrong = || format!("{text:?} is no range of seeds; write it like \"1..10\"");
-    let (first, last) = text.split_once("..").ok_or_else(wrong)?;
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
     let number = |part: &str| part.trim().parse::<u64>().map_err(|_| wrong());
     let (first, last) = (number(first)?, number(last)?);
     match last.checked_sub(first) {

@@ -20,10 +20,6 @@ pub struct Measure {
     pub bottleneck: Option<String>,
     /// Of how many flows windows are written.
     pub flows_shown: u32,
-    /// Links whose packets are captured.
-    pub pcap: Vec<String>,
-    /// Whether events of the first flows are written.
-    pub trace: bool,
     pub(crate) span: Span,
 }
 
@@ -58,8 +54,6 @@ impl Default for Measure {
             links: Vec::new(),
             bottleneck: None,
             flows_shown: 10,
-            pcap: Vec::new(),
-            trace: false,
             span: 0..0,
         }
     }
@@ -78,8 +72,6 @@ pub(super) fn read(node: &Node) -> Result<Measure, Fault> {
         links: reader.or("links", Vec::new())?,
         bottleneck: reader.optional("bottleneck")?,
         flows_shown: reader.or("flows_shown", default.flows_shown)?,
-        pcap: reader.or("pcap", Vec::new())?,
-        trace: reader.or("trace", false)?,
         span: node.span.clone(),
     };
     if measure.interval.is_some_and(|interval| interval < INTERVAL_MIN) {

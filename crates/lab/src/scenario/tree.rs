@@ -125,15 +125,6 @@ impl Node {
         }
     }
 
-    /// The parameter at a dotted path.
-    pub(crate) fn find(&self, path: &str) -> Option<&Node> {
-        path.split('.').try_fold(self, |place, part| match &place.value {
-            Value::Table(table) => table.get(part).map(|entry| &entry.node),
-            Value::List(items) => items.get(position(items, part)?),
-            _ => None,
-        })
-    }
-
     fn child(&mut self, part: &str) -> Result<&mut Node, String> {
         match &mut self.value {
             Value::Table(table) => {

@@ -58,7 +58,7 @@ pub use packet::{Carried, Packet};
 pub use stats::{Cause, ClassStats, Count, LinkStats, Queued};
 
 use crate::topology::routes::Routes;
-use crate::topology::{Changed, LinkIx, Topology};
+use crate::topology::{Change, Changed, LinkIx, Topology};
 use anabranch_proto::random;
 use anabranch_proto::time::{Duration, Time};
 use clock::Clock;
@@ -155,8 +155,7 @@ impl<B: Carried> Network<B> {
             self.done = now;
             self.change_now(now, link, to);
         } else {
-            self.schedule.insert(now, link, to);
-            self.schedule.announce(&mut self.agenda);
+            self.schedule.insert(Change { at: now, link, to }, &mut self.agenda);
         }
     }
 

@@ -124,3 +124,18 @@ fn a_check_of_the_other_mode_is_left_out() {
     assert_eq!(judge(&claim, &results(), Mode::Quick).verdict, Verdict::Holds);
     assert_eq!(judge(&claim, &results(), Mode::Full).verdict.word(), "differs");
 }
+
+#[test]
+fn who_never_finished_is_infinitely_slow() {
+    // B has 100 nodes that finished and one that did not.
+    let last = "metric = 'completion_s'\ntable = 'nodes'\nnever = true\nwithin = 'max'\n\
+                where = { system = 'A' }\nagainst = { as = 'faster', where = { system = 'B' } }\nmin = 5";
+    let found = judged(last);
+    assert_eq!((found.measured.as_str(), found.verdict), ("∞", Verdict::Holds));
+    let median = "metric = 'completion_s'\ntable = 'nodes'\nnever = true\nwhere = { system = 'B' }\n\
+                  min = 155\nmax = 155";
+    assert_eq!(judged(median).verdict, Verdict::Holds);
+    let both = "metric = 'completion_s'\ntable = 'nodes'\nnever = true\nwithin = 'max'\n\
+                where = { system = 'B' }\nagainst = { as = 'faster', where = { system = 'B' } }\nmin = 0";
+    assert_eq!(judged(both).verdict.to_string(), "differs: neither side ever finished");
+}

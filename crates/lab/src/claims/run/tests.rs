@@ -1,45 +1,47 @@
 use super::*;
+use crate::claims::judge::Verdict;
 use crate::claims::library;
 
-const QUICK: Options = Options { mode: Mode::Quick, seeds: None, jobs: 2 };
+const QUICK: Options<'_> = Options { mode: Mode::Quick, seeds: None, jobs: 2, cache: None };
 
 #[test]
-fn every_claim_plans_in_both_modes_and_so_do_the_broken_variants() {
+fn every_claim_plans_in_both_modes() {
     for claim in library::all().unwrap() {
         for mode in [Mode::Quick, Mode::Full] {
             let options = Options { mode, ..QUICK };
-            for broken in [None, claim.broken.as_ref()] {
-                let plans =
-                    plans(&claim, &options, broken).unwrap_or_else(|error| panic!("{error}"));
-                assert!(plans.values().all(|plan| !plan.runs.is_empty()), "{}", claim.id);
-            }
+            let plans = plans(&claim, &options).unwrap_or_else(|error| panic!("{error}"));
+            assert!(plans.values().all(|plan| !plan.runs.is_empty()), "{}", claim.id);
         }
     }
 }
 
 #[test]
-fn every_scenario_that_comes_with_the_program_belongs_to_a_claim() {
+fn every_scenario_of_the_papers_belongs_to_a_claim() {
     let claims = library::all().unwrap();
-    for (name, _) in crate::scenarios::ALL {
+    let is_of_papers = |name: &str| name.starts_with("plt-") || name.starts_with("bp-");
+    for (name, _) in crate::scenarios::ALL.iter().filter(|(name, _)| is_of_papers(name)) {
         let mut runs = claims.iter().flat_map(|claim| &claim.runs);
         assert!(runs.any(|run| run.scenario == *name), "{name}");
     }
 }
 
+/// Runs the claim's check as it is and broken.
+fn assert_found_out(id: &str) {
+    let claim = library::find(&[id.to_owned()]).unwrap().remove(0);
+    let options = Options { seeds: Some(vec![1]), ..QUICK };
+    let (whole, broken) =
+        super::broken(&claim, &options, &AtomicBool::new(false)).unwrap().unwrap();
+    assert_eq!(whole.verdict, Verdict::Holds, "{}", whole.measured);
+    assert!(matches!(broken.verdict, Verdict::Differs(_)), "{}", broken.measured);
+    assert!(!broken.values.is_empty(), "it must be measured to differ: {}", broken.verdict);
+}
+
 #[test]
-fn tables_say_which_system_point_and_seed_each_row_belongs_to() {
-    let mut runs = Table::new("runs", &["system", "loss", "seed"]);
-    let place = |system: &str| vec![Value::from(system), 0.1.into(), 1.0.into()];
-    add_scalars(&mut runs, &place("A"), &[("x".into(), 1.0)]);
-    add_scalars(&mut runs, &place("B"), &[("y".into(), 2.0), ("x".into(), 3.0)]);
-    assert_eq!(runs.columns, ["system", "loss", "seed", "x", "y"]);
-    assert_eq!(runs.rows[1][3..], [3.0.into(), 2.0.into()]);
-    let mut nodes = Table::new("nodes", &["host"]);
-    nodes.push(vec!["n1".into()]);
-    let mut others = Vec::new();
-    add_rows(&mut others, &["system", "loss", "seed"], &place("A"), nodes.clone());
-    add_rows(&mut others, &["system", "loss", "seed"], &place("B"), nodes);
-    assert_eq!(others.len(), 1);
-    assert_eq!(others[0].columns, ["system", "loss", "seed", "host"]);
-    assert_eq!(others[0].rows[1], [Value::from("B"), 0.1.into(), 1.0.into(), "n1".into()]);
+fn a_tcp_that_keeps_two_packets_in_flight_is_found_out() {
+    assert_found_out("plt.loss");
+}
+
+#[test]
+fn a_bullet_prime_with_one_peer_and_one_request_at_a_time_is_found_out() {
+    assert_found_out("bp.static");
 }

@@ -3,7 +3,7 @@
 use super::access;
 use super::script::Script;
 use crate::engine::Outcome;
-use crate::scenario::{Experiment, FileWorkload, Series};
+use crate::scenario::{Experiment, FileWorkload, Series, Wire};
 use crate::stats;
 use crate::table::{Table, Value};
 use anabranch_proto::time::Time;
@@ -84,7 +84,9 @@ impl View<'_> {
         let first: Vec<usize> =
             (0..self.script.hosts.len()).filter(|host| self.script.hosts[*host].is_first).collect();
         let receivers: Vec<_> = first.iter().skip(1).map(rates).collect();
-        bounds::kumar_ross(self.work.size, rates(&0).0, &receivers)
+        let bound = bounds::kumar_ross(self.work.size, rates(&0).0, &receivers);
+        // The other wires' rates are net of headers already.
+        if self.experiment.wire == Wire::Packet { bound / PAYLOAD_SHARE } else { bound }
     }
 
     fn traffic(&self, outcome: &mut Outcome) {
@@ -110,11 +112,7 @@ impl View<'_> {
 
     /// Start-up, and the end of the download.
     fn blocks(&self, outcome: &mut Outcome) {
-        let first = |host: HostId| {
-            let first = self.sim.arrivals(host).first()?;
-            Some(first.at.since(self.start(host)).as_secs_f64())
-        };
-        let firsts: Vec<f64> = self.receivers().filter_map(first).collect();
+        let firsts: Vec<f64> = self.receivers().filter_map(|host| self.first_block(host)).collect();
         outcome.set("first_block_median_s", stats::median(&firsts));
         let overages: Vec<f64> = self
             .receivers()
@@ -126,6 +124,12 @@ impl View<'_> {
             let rates: Vec<f64> = self.receivers().map(|host| self.rate(host, from, to)).collect();
             outcome.set(format!("rate_until_{name}_median_mbps"), stats::median(&rates));
         }
+    }
+
+    /// Seconds from a receiver's start until its first block.
+    fn first_block(&self, host: HostId) -> Option<f64> {
+        let first = self.sim.arrivals(host).first()?;
+        Some(first.at.since(self.start(host)).as_secs_f64())
     }
 
     /// Mean download rate between two times after a receiver's start, 10⁶ bits per second.
@@ -149,7 +153,7 @@ impl View<'_> {
         }
         for ((from, to), blocks) in pairs {
             let Some(path) = routes.path(NodeIx(from), NodeIx(to)) else { continue };
-            for link in path.to_vec() {
+            for link in path {
                 copies.entry(link.0).or_default().extend(&blocks);
             }
         }
@@ -203,7 +207,15 @@ impl View<'_> {
 
     /// All receivers, those that were not complete too: without a time.
     fn completions_table(&self) -> Table {
-        let columns = ["host", "start_s", "completion_s", "ratio", "is_first"];
+        let columns = [
+            "host",
+            "start_s",
+            "completion_s",
+            "ratio",
+            "is_first",
+            "first_block_s",
+            "rate_10_to_20s_mbps",
+        ];
         let mut table = Table::new("completions", &columns);
         let bound = self.bound();
         for host in self.receivers().take(ROWS_MAX) {
@@ -215,6 +227,8 @@ impl View<'_> {
                 took.into(),
                 took.map(|time| time / bound).into(),
                 f64::from(u8::from(script.is_first)).into(),
+                self.first_block(host).into(),
+                self.rate(host, 10.0, 20.0).into(),
             ]);
         }
         table
@@ -265,6 +279,8 @@ fn overage(arrivals: &[BlockArrival]) -> Option<f64> {
 }
 
 const LAST_BLOCKS: usize = 20;
+/// Payload of a full packet on the packet wire, of its length: 52 bytes are headers.
+const PAYLOAD_SHARE: f64 = 1448.0 / 1500.0;
 /// Most hosts with rows of their own, per run.
 const ROWS_MAX: usize = 10_000;
 /// Rows of progress per receiver.

@@ -1,5 +1,5 @@
 //! Transit domains that join stub domains, members at the rim: the graph on which the thesis
-//! places its multicast members (thesis §4.3), in the manner of GT-ITM (Zegura et al. 1996).
+//! places its multicast members (thesis §4.4), in the manner of GT-ITM (Zegura et al. 1996).
 //!
 //! 10 transit domains of 5 routers, each router with 10 stub domains of 10 routers: 5,050. Every
 //! domain is a random tree with some more links; domains lie in the plane, and delays are

@@ -6,6 +6,7 @@ use anabranch_lab::claims::judge::{Judged, Verdict};
 use anabranch_lab::claims::page::{self, Outcome};
 use anabranch_lab::claims::run::{self, ClaimError, Options};
 use anabranch_lab::claims::{Claim, Mode, library, output};
+use anabranch_lab::results::cache::Cache;
 use anabranch_node::ErrorKind;
 use clap::Args;
 use std::io::IsTerminal;
@@ -117,11 +118,12 @@ fn judge(
 ) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = how.jobs.map_or(cores, |jobs| jobs as usize);
-    let options = Options { mode, seeds: None, jobs };
     let folder = how.out.clone().unwrap_or_else(|| PathBuf::from("lab-results/claims"));
+    let cache = Cache::new(folder.join("runs"));
+    let options = Options { mode, seeds: None, jobs, cache: Some(&cache) };
     // Everything is checked before anything runs, or a folder is made.
     for claim in &claims {
-        run::plans(claim, &options, None).map_err(|error| failure(&error))?;
+        run::plans(claim, &options).map_err(|error| failure(&error))?;
     }
     reporter.note(&estimate(&claims, mode, jobs.min(cores)));
     let ids: Vec<String> = claims.iter().map(|claim| claim.id.clone()).collect();
@@ -137,18 +139,19 @@ fn judge(
     }
     let report = folder.join("report.html").display().to_string();
     if outcomes.len() < asked {
-        return Err(Failure::interrupted(format!(
-            "interrupted; {} of {asked} claims are judged, see {report}; the same command begins \
-             anew",
-            outcomes.len()
-        )));
+        let done = match outcomes.len() {
+            0 => "no claim is judged yet".to_owned(),
+            some => format!("{some} of {asked} claims are judged, see {report}"),
+        };
+        let text = format!("interrupted; {done}; the same command goes on from there");
+        return Err(Failure::interrupted(text));
     }
     finish(&outcomes, report, reporter)
 }
 
 fn judge_one(
     claim: Claim,
-    options: &Options,
+    options: &Options<'_>,
     reporter: Reporter,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ClaimError> {
@@ -249,7 +252,11 @@ fn estimate(claims: &[Claim], mode: Mode, jobs: usize) -> String {
     let unit = if minutes == 1.0 { "minute" } else { "minutes" };
     let runs =
         if jobs == 1 { "run at a time".to_owned() } else { format!("{jobs} runs at a time") };
-    format!("{} claims, {runs}: about {minutes} {unit}", claims.len())
+    let count = match claims.len() {
+        1 => "1 claim".to_owned(),
+        several => format!("{several} claims"),
+    };
+    format!("{count}, {runs}: about {minutes} {unit}")
 }
 
 fn failure(error: &ClaimError) -> Failure {
