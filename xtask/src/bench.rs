@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 const USAGE: &str = "which benchmark? limit or scale (simulated), net (packet-hops per second of \
-                     the simulated network), slow (simulated and on sockets), limits (rate limits on sockets), onebox (this machine beside other tools; \
+                     the simulated network), latency (messages beside real time), slow (simulated and on sockets), limits (rate limits on sockets), onebox (this machine beside other tools; \
                      onebox --help)";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
@@ -19,11 +19,27 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
         "scale" => scale(rest),
         "net" => net(rest),
+        "latency" => latency(rest),
         "slow" => slow(rest),
         "limits" => sockets("limits", rest),
         "onebox" => onebox(rest),
         _ => Err(Failure::usage(USAGE)),
     }
+}
+
+/// 100,000 hosts with ten messages a second each, beside real time.
+fn latency(rest: &[String]) -> Result<(), Failure> {
+    let mut command = cargo(&[
+        "run",
+        "--quiet",
+        "--release",
+        "-p",
+        "anabranch-world",
+        "--bin",
+        "latencybench",
+        "--",
+    ]);
+    check(command.args(rest))
 }
 
 /// The last of 16 receivers beside the last of 4: what size costs.

@@ -52,6 +52,9 @@ pub struct Terrain {
     cache: RefCell<Cache>,
 }
 
+/// A member's access links, out and in.
+pub(crate) type Port = (LinkIx, LinkIx);
+
 /// A link as it is now.
 #[derive(Clone, Copy, Debug)]
 struct State {
@@ -140,7 +143,7 @@ impl Terrain {
     }
 
     /// The members' nodes, and for each its access links, out and in, where it has one of each.
-    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Option<(LinkIx, LinkIx)>>) {
+    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Option<Port>>) {
         let port = |links: &(Vec<u32>, Vec<u32>)| match (&links.0[..], &links.1[..]) {
             (&[out], &[into]) => Some((LinkIx(out), LinkIx(into))),
             _ => None,
