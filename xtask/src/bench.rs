@@ -11,7 +11,8 @@ const USAGE: &str = "which benchmark?
   limits   rate limits on sockets
   onebox   one file on this machine, beside other tools
   swarm    one file to emulated hosts, beside other tools (needs root)
-  net      packet-hops per second of the simulated network alone";
+  net      packet-hops per second of the simulated network alone
+  latency  a hundred thousand chattering hosts on the latency wire, beside real time";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
 const SETTING: [&str; 8] =
@@ -24,12 +25,28 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
         "scale" => scale(rest),
         "net" => net(rest),
+        "latency" => latency(rest),
         "slow" => slow(rest),
         "limits" => contest("limits", rest),
         "onebox" => onebox(rest),
         "swarm" => swarm(rest),
         _ => Err(Failure::usage(USAGE)),
     }
+}
+
+/// 100,000 hosts with ten messages a second each, beside real time.
+fn latency(rest: &[String]) -> Result<(), Failure> {
+    let mut command = cargo(&[
+        "run",
+        "--quiet",
+        "--release",
+        "-p",
+        "anabranch-world",
+        "--bin",
+        "latencybench",
+        "--",
+    ]);
+    check(command.args(rest))
 }
 
 /// The last of 16 receivers beside the last of 4: what size costs.

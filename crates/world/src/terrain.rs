@@ -55,6 +55,9 @@ pub struct Terrain {
     cache: RefCell<Cache>,
 }
 
+/// A member's access links, out and in.
+pub(crate) type Port = (LinkIx, LinkIx);
+
 /// A link as it is now.
 #[derive(Clone, Copy, Debug)]
 struct State {

@@ -25,9 +25,9 @@ fn lossy(probability: f64) -> String {
 }
 
 fn over(system: System, text: &str, nodes: u32) -> Story {
-    let topology = Topology::parse(text, "test.toml").unwrap();
+    let topology = Topology::parse(text, "test.toml").expect("a good topology");
     let members: Vec<NodeIx> = (0..nodes).map(NodeIx).collect();
-    let terrain = Terrain::new(&topology, &members).unwrap();
+    let terrain = Terrain::new(&topology, &members).expect("members are hosts");
     Story::new(3, system)
         .file(2.mb(), 16.kib())
         .packets(topology, terrain)

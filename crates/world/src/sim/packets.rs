@@ -12,6 +12,7 @@ use super::host::Life;
 use super::{Config, Sim, SimError};
 use crate::event::Event;
 use crate::net::{Network, Packet};
+use crate::terrain::Port;
 use crate::topology::{Changed, LinkIx, NodeIx, Topology};
 use crate::units::Rate;
 use anabranch_proto::link::frame::Frame;
@@ -34,7 +35,7 @@ pub(super) struct Packets {
     /// The hosts' nodes.
     nodes: Vec<NodeIx>,
     /// The hosts' access links, out and in, where there is one of each.
-    access: Vec<Option<(LinkIx, LinkIx)>>,
+    access: Vec<Option<Port>>,
     mss: u32,
     /// The endpoint at each end.
     connections: Vec<Option<Box<Connection>>>,
@@ -71,7 +72,7 @@ impl Packets {
     pub(super) fn new(
         topology: &Topology,
         nodes: &[NodeIx],
-        access: Vec<Option<(LinkIx, LinkIx)>>,
+        access: Vec<Option<Port>>,
         seed: u64,
     ) -> Packets {
         // The terrain's script drives the changes, through `Sim::change_links`.
