@@ -18,6 +18,7 @@ pub mod packet;
 pub mod tcp;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod udp;
 
 pub use congestion::{Acked, CongestionControl};
 pub use packet::{Body, Class, Packet, XcpHeader};

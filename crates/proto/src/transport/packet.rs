@@ -71,6 +71,18 @@ pub struct Range {
     pub end: u64,
 }
 
+impl Range {
+    /// Its bytes; none when it ends before it starts.
+    pub fn len(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.end <= self.start
+    }
+}
+
 /// A TCP segment. The SYN and the FIN take no sequence number here: they are flags, the FIN with
 /// the stream's length as its place.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -4,10 +4,14 @@
 //! control only says how large the window is. A sender reports each acknowledgement, the first
 //! loss of a window once, and each time-out.
 
+pub mod choice;
 pub mod cubic;
+pub mod fast;
 pub mod hystart;
 pub mod newreno;
+pub mod xcp;
 
+pub use choice::Choice;
 pub use cubic::Cubic;
 pub use newreno::NewReno;
 

@@ -35,7 +35,10 @@ impl Default for Limits {
 /// See [the module](self). Times are in nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Rto {
-    limits: Limits,
+    initial: u64,
+    min: u64,
+    max: u64,
+    granularity: u64,
     /// Zero before the first sample.
     srtt: u64,
     rttvar: u64,
@@ -52,7 +55,17 @@ const BACKOFF_MAX: u32 = 32;
 impl Rto {
     /// No sample yet.
     pub fn new(limits: Limits) -> Rto {
-        Rto { limits, srtt: 0, rttvar: 0, backoff: 0, has_sample: false, was_slow: false }
+        Rto {
+            initial: nanos(limits.initial),
+            min: nanos(limits.min),
+            max: nanos(limits.max),
+            granularity: nanos(limits.granularity),
+            srtt: 0,
+            rttvar: 0,
+            backoff: 0,
+            has_sample: false,
+            was_slow: false,
+        }
     }
 
     /// A round-trip time was measured, with as many full segments in flight.
@@ -79,16 +92,16 @@ impl Rto {
     /// The time-out now, back-off included.
     pub fn timeout(&self) -> Duration {
         let base = if self.has_sample {
-            let spread = (4 * self.rttvar).max(nanos(self.limits.granularity));
-            (self.srtt + spread).max(nanos(self.limits.min))
+            let spread = (4 * self.rttvar).max(self.granularity);
+            (self.srtt + spread).max(self.min)
         } else if self.was_slow {
             // RFC 6298 §5.7.
-            3 * nanos(self.limits.initial)
+            3 * self.initial
         } else {
-            nanos(self.limits.initial)
+            self.initial
         };
         let backed_off = base.saturating_mul(1 << self.backoff.min(BACKOFF_MAX));
-        Duration::from_nanos(backed_off.min(nanos(self.limits.max)))
+        Duration::from_nanos(backed_off.min(self.max))
     }
 
     /// The timer ran out (RFC 6298 §5.5).

@@ -112,6 +112,11 @@ impl Scoreboard {
         self.lost
     }
 
+    /// Whether the first byte that is not acknowledged was resent.
+    pub fn awaits_resent(&self) -> bool {
+        self.una < self.resent_to
+    }
+
     /// `bytes` were sent for the first time.
     pub fn sent(&mut self, bytes: u64) {
         self.nxt += bytes;
@@ -286,15 +291,17 @@ impl Scoreboard {
         self.resends.clear();
     }
 
-    /// Nothing is lost after all, except by the blocks known now.
+    /// Nothing is lost after all, except by the blocks known now. What was resent is on its way
+    /// all the same.
     pub fn unlose(&mut self) {
-        self.runs.iter_mut().for_each(|run| run.state = State::Out);
+        for run in self.runs.iter_mut().filter(|run| run.state == State::Lost) {
+            run.state = State::Out;
+        }
         self.join_runs();
         self.lost = 0;
         self.judged = self.una;
         self.resent_to = self.una;
         self.lost_from = self.known;
-        self.resends.clear();
     }
 
     /// Whether the byte at `una` had been acknowledged selectively.

@@ -18,11 +18,13 @@
 //! it was resent is undone: by its echoed timestamp (Eifel, RFC 3522) or by reports that all that
 //! was resent arrived twice (RFC 3708).
 
+mod acknowledged;
+
 use super::rto::{Limits, Rto};
 use super::scoreboard::Scoreboard;
 use crate::time::{Duration, Time};
-use crate::transport::packet::{Range, Segment, XcpHeader};
-use crate::transport::{Acked, CongestionControl};
+use crate::transport::CongestionControl;
+use crate::transport::packet::{Range, XcpHeader};
 
 /// What shapes a sender. The defaults are those of a host of today on any path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +127,8 @@ enum Timer {
 /// What tells whether the last reaction was a mistake.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
+    /// `una` when the reaction began.
+    from: u64,
     /// When the first segment was resent.
     since: Option<Time>,
     /// Bytes resent since, less those that arrived twice.
@@ -255,152 +259,6 @@ impl Sender {
         }
     }
 
-    // ---- acknowledgements ----
-
-    /// The window that the peer shows, up to offset `edge`. It never shrinks here: a peer that
-    /// takes back what it offered loses what is sent to it.
-    pub fn on_edge(&mut self, edge: u64, window: u64) {
-        self.peer_window_max = self.peer_window_max.max(window);
-        self.edge = self.edge.max(edge);
-    }
-
-    /// An acknowledgement came. What it says of bytes that were never sent is ignored.
-    pub fn on_ack(&mut self, now: Time, segment: &Segment) {
-        if segment.ack > self.board.nxt() {
-            return;
-        }
-        self.burst_left = self.config.burst_max.unwrap_or(u32::MAX);
-        self.on_edge(segment.ack.saturating_add(segment.window), segment.window);
-        let (una, flight) = (self.board.una(), self.board.pipe());
-        let fin = segment.fin_acked && self.fin == Fin::Sent && segment.ack == self.limit;
-        let advanced = segment.ack > una;
-        let twice = self.note_twice(segment);
-        let mut news = if advanced { self.board.advance(segment.ack) } else { 0 };
-        let blocks = self.note_blocks(segment);
-        news += blocks;
-        let rtt = self.measure(now, segment, news > 0 || fin);
-        if fin {
-            self.fin = Fin::Acked;
-        }
-        if self.is_probing {
-            // The peer lives, however long its window stays shut.
-            self.rto.forget_back_off();
-            self.is_probing = self.edge < self.board.nxt();
-            if !self.is_probing {
-                // It had no place for the byte when that came.
-                self.board.lose_all();
-                self.must_resend = true;
-                self.phase = Phase::Loss { point: self.board.nxt() };
-            }
-        }
-        if advanced || fin {
-            self.rto.forget_back_off();
-            self.is_probing = false;
-            self.duplicates = 0;
-            self.restart_timer(now);
-        } else if blocks > 0 {
-            self.duplicates += 1;
-        }
-        self.undo_if_needless(now, segment, advanced, twice);
-        let was_recovering = matches!(self.phase, Phase::Recovery { .. });
-        self.leave_phase(now);
-        if blocks > 0 {
-            self.board.find_lost();
-            if self.duplicates >= self.config.loss_threshold && self.phase == Phase::Open {
-                self.board.lose_first();
-            }
-        }
-        if let (Some(echo), true) = (segment.echo, self.config.finds_lost_resends) {
-            self.board.find_lost_resends(echo, self.rto.srtt() / 4);
-        }
-        let begins = self.phase == Phase::Open && self.board.lost() > 0;
-        if begins {
-            self.enter_recovery(now);
-        }
-        if news > 0 {
-            let is_limited = self.limited_at > una;
-            self.congestion.on_ack(&Acked {
-                now,
-                bytes: news,
-                rtt,
-                srtt: self.rto.srtt(),
-                flight,
-                is_recovering: was_recovering || begins,
-                is_limited,
-                feedback: segment.feedback,
-            });
-        }
-    }
-
-    /// Reads the blocks above `ack`; gives the bytes that they are news of.
-    fn note_blocks(&mut self, segment: &Segment) -> u64 {
-        let mut news = 0;
-        for block in segment.blocks() {
-            news += self.board.sack(*block);
-        }
-        news
-    }
-
-    /// The bytes that a first block reports to have arrived twice (RFC 2883 §4).
-    fn note_twice(&mut self, segment: &Segment) -> u64 {
-        let blocks = segment.blocks();
-        let Some(first) = blocks.first().filter(|first| first.start < first.end) else { return 0 };
-        let within = |outer: &Range| outer.start <= first.start && first.end <= outer.end;
-        let is_twice = first.end <= segment.ack || blocks.get(1).is_some_and(within);
-        if is_twice { first.end - first.start } else { 0 }
-    }
-
-    fn measure(&mut self, now: Time, segment: &Segment, is_news: bool) -> Option<Duration> {
-        let echo = segment.echo.filter(|echo| is_news && *echo <= now)?;
-        let rtt = now.since(echo);
-        let out = self.board.nxt() - self.board.una();
-        self.rto.sample(rtt, out.div_ceil(u64::from(self.config.mss)));
-        Some(rtt)
-    }
-
-    /// Eifel detection (RFC 3522 §3.2) and its like by duplicates (RFC 3708).
-    fn undo_if_needless(&mut self, now: Time, segment: &Segment, advanced: bool, twice: u64) {
-        let Some(doubt) = &mut self.doubt else { return };
-        doubt.unconfirmed = doubt.unconfirmed.saturating_sub(twice);
-        let arrived_before = match (doubt.since, segment.echo) {
-            (Some(since), Some(echo)) if advanced => Some(echo < since),
-            _ => None,
-        };
-        let all_twice = twice > 0 && doubt.since.is_some() && doubt.unconfirmed == 0;
-        if arrived_before == Some(true) || all_twice {
-            self.doubt = None;
-            self.counts.undone += 1;
-            self.board.unlose();
-            self.board.find_lost();
-            self.phase = Phase::Open;
-            self.must_resend = false;
-            self.congestion.on_spurious(now);
-        } else if arrived_before == Some(false) {
-            // The first one arrived because it was resent. Duplicates may still tell.
-            doubt.since = Some(Time::ZERO);
-        }
-    }
-
-    fn leave_phase(&mut self, now: Time) {
-        match self.phase {
-            Phase::Recovery { point } if self.board.una() >= point => {
-                self.phase = Phase::Open;
-                self.congestion.on_recovered(now);
-            }
-            Phase::Loss { point } if self.board.una() >= point => self.phase = Phase::Open,
-            _ => {}
-        }
-    }
-
-    fn enter_recovery(&mut self, now: Time) {
-        self.phase = Phase::Recovery { point: self.board.nxt() };
-        self.must_resend = true;
-        self.rescued = false;
-        self.counts.recoveries += 1;
-        self.doubt = self.config.undoes.then_some(Doubt { since: None, unconfirmed: 0 });
-        self.congestion.on_loss(now, self.board.nxt() - self.board.una());
-    }
-
     // ---- the timer ----
 
     fn is_waiting(&self) -> bool {
@@ -445,7 +303,7 @@ impl Sender {
         self.must_resend = true;
         self.duplicates = 0;
         // Later time-outs keep the question that the first one raised.
-        let doubt = Doubt { since: None, unconfirmed: 0 };
+        let doubt = Doubt { from: self.board.una(), since: None, unconfirmed: 0 };
         self.doubt = match self.doubt {
             Some(doubt) if self.rto.backoffs() > 1 => Some(doubt),
             _ => self.config.undoes.then_some(doubt),
@@ -565,9 +423,10 @@ impl Sender {
         } else {
             self.board.sent(len);
         }
-        // Deviation: a fast retransmission restarts the timer, as in Linux. It would run out in
-        // the midst of a recovery that goes well when the queue's delay grows.
-        if self.must_resend || !matches!(self.timer, Timer::Resend(_)) {
+        // Deviation: resending the first segment restarts the timer, as in Linux. It would run out
+        // in the midst of a recovery that goes well.
+        let is_first = is_resent && range.start == self.board.una();
+        if is_first || !matches!(self.timer, Timer::Resend(_)) {
             self.timer = Timer::Resend(now + self.rto.timeout());
         }
         self.must_resend = false;

@@ -1,5 +1,7 @@
 //! Pairs of endpoints over a path in virtual time.
 
+mod validation;
+
 use super::*;
 use crate::time::Duration;
 use crate::transport::congestion::{NewReno, Start};

@@ -1,5 +1,6 @@
 use super::*;
 use crate::transport::congestion::{NewReno, Start};
+use crate::transport::packet::Segment;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -214,4 +215,47 @@ fn the_last_segment_is_rescued_without_a_time_out_by_rule_4() {
     sender.on_ack(at(100), &ack(0, &[(10, 80)], at(0)));
     assert_eq!(pull(&mut sender, at(100)), [(0, 10), (90, 100)]);
     assert_eq!(pull(&mut sender, at(100)), [], "once per recovery");
+}
+
+#[test]
+fn duplicates_of_what_was_resent_before_a_recovery_do_not_undo_it() {
+    let mut sender = sender(Config::default(), 1_000);
+    pull(&mut sender, at(0));
+    sender.on_ack(at(100), &ack(50, &[(60, 90)], at(0)));
+    assert_eq!(pull(&mut sender, at(100))[0], (50, 60));
+    sender.on_ack(at(101), &ack(50, &[(10, 20), (60, 90)], at(0)));
+    assert_eq!((sender.counts().recoveries, sender.counts().undone), (1, 0));
+}
+
+#[test]
+fn an_undone_recovery_stays_undone_while_other_late_segments_come() {
+    let mut sender = sender(Config::default(), 1_000);
+    pull(&mut sender, at(0));
+    // The segments at 0 and 20 are late, not lost; both are resent.
+    sender.on_ack(at(100), &ack(0, &[(30, 90), (10, 20)], at(0)));
+    assert_eq!(pull(&mut sender, at(100))[..1], [(0, 10)]);
+    sender.on_ack(at(101), &ack(0, &[(30, 100), (10, 20)], at(0)));
+    pull(&mut sender, at(101));
+    sender.on_ack(at(102), &ack(20, &[(30, 100)], at(0)));
+    assert_eq!((sender.counts().recoveries, sender.counts().undone), (1, 1));
+    sender.on_ack(at(103), &ack(100, &[], at(0)));
+    assert_eq!((sender.counts().recoveries, sender.counts().undone), (1, 1));
+}
+
+#[test]
+fn a_loss_behind_the_point_of_a_recovery_is_a_reaction_of_its_own() {
+    let mut sender = sender(Config::default(), 1_000);
+    pull(&mut sender, at(0));
+    sender.on_ack(at(100), &ack(0, &[(10, 90)], at(0)));
+    let sent = pull(&mut sender, at(100));
+    assert_eq!((sent[0], sent[1]), ((0, 10), (100, 110)));
+    let end = sent.last().unwrap().1;
+    // The segment at 100 is lost too, and resent before the first recovery is over.
+    sender.on_ack(at(199), &ack(0, &[(110, end), (10, 100)], at(100)));
+    let end = pull(&mut sender, at(199)).last().unwrap().1;
+    sender.on_ack(at(200), &ack(0, &[(110, end), (10, 100)], at(100)));
+    assert_eq!(pull(&mut sender, at(200))[0], (100, 110));
+    assert_eq!(sender.counts().recoveries, 1);
+    sender.on_ack(at(201), &ack(100, &[(110, end)], at(100)));
+    assert_eq!(sender.counts().recoveries, 2);
 }
