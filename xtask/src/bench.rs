@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 const USAGE: &str = "which benchmark? limit or scale (simulated), slow (simulated and on sockets), \
-                     limits (rate limits on sockets), onebox (this machine beside other tools; \
+                     limits (rate limits on sockets), ns3 (the packet-level simulator \
+                     beside ns-3), onebox (this machine beside other tools; \
                      onebox --help)";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
@@ -20,6 +21,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "scale" => scale(rest),
         "slow" => slow(rest),
         "limits" => sockets("limits", rest),
+        "ns3" => crate::ns3::run(rest),
         "onebox" => onebox(rest),
         _ => Err(Failure::usage(USAGE)),
     }
