@@ -12,7 +12,8 @@ const USAGE: &str = "which benchmark?
   onebox   one file on this machine, beside other tools
   swarm    one file to emulated hosts, beside other tools (needs root)
   net      packet-hops per second of the simulated network alone
-  latency  a hundred thousand chattering hosts on the latency wire, beside real time";
+  latency  a hundred thousand chattering hosts on the latency wire, beside real time
+  ns3      the dumbbell beside ns-3";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
 const SETTING: [&str; 8] =
@@ -28,6 +29,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "latency" => latency(rest),
         "slow" => slow(rest),
         "limits" => contest("limits", rest),
+        "ns3" => crate::ns3::run(rest),
         "onebox" => onebox(rest),
         "swarm" => swarm(rest),
         _ => Err(Failure::usage(USAGE)),

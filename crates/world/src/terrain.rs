@@ -19,9 +19,6 @@ use anabranch_proto::transport::formula;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// A member's access links, out and in, where it has one of each.
-pub(crate) type Port = Option<(LinkIx, LinkIx)>;
-
 /// What caps a path beside its links: one TCP connection at the path's loss.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tcp {
@@ -151,7 +148,7 @@ impl Terrain {
     }
 
     /// The members' nodes, and for each its access links, out and in, where it has one of each.
-    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Port>) {
+    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Option<Port>>) {
         let port = |links: &(Vec<u32>, Vec<u32>)| match (&links.0[..], &links.1[..]) {
             (&[out], &[into]) => Some((LinkIx(out), LinkIx(into))),
             _ => None,
