@@ -12,6 +12,7 @@
 //! - [`emu`]: the emulator, which carries real programs' packets in real time;
 //! - [`net`]: the packet-level network, in virtual or in real time;
 //! - [`topology`]: what a network is made of, for the simulator and the emulator;
+//! - [`flows`]: plain connections over a packet-level network, for experiments with transports;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
@@ -24,6 +25,7 @@ pub mod clock;
 pub mod emu;
 mod event;
 pub mod flags;
+pub mod flows;
 mod fluid;
 pub mod meter;
 pub mod net;

@@ -13,7 +13,12 @@
 //! a real wire, or into a capture file, truncates them there.
 
 pub mod congestion;
+pub mod formula;
 pub mod packet;
+pub mod tcp;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod udp;
 
 pub use congestion::{Acked, CongestionControl};
 pub use packet::{Body, Class, Packet, XcpHeader};

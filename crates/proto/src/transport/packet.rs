@@ -71,9 +71,21 @@ pub struct Range {
     pub end: u64,
 }
 
+impl Range {
+    /// Its bytes; none when it ends before it starts.
+    pub fn len(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.end <= self.start
+    }
+}
+
 /// A TCP segment. The SYN and the FIN take no sequence number here: they are flags, the FIN with
 /// the stream's length as its place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Segment {
     /// Connection set-up.
     pub syn: bool,
@@ -100,6 +112,16 @@ pub struct Segment {
     pub sent: Time,
     /// Timestamp echo: `sent` of the segment that caused this acknowledgement.
     pub echo: Option<Time>,
+    /// XCP's feedback on its way back, bytes: the sum over the segments that this one
+    /// acknowledges. It is apart from `xcp` of the packet, which is for the routers ahead.
+    pub feedback: Option<f64>,
+}
+
+impl Segment {
+    /// The blocks of `sack` that are meant.
+    pub fn blocks(&self) -> &[Range] {
+        &self.sack[..usize::from(self.sack_len).min(SACK_BLOCKS_MAX)]
+    }
 }
 
 /// XCP's congestion header (Katabi et al., SIGCOMM 2002, §3.1).
@@ -109,7 +131,7 @@ pub struct XcpHeader {
     pub window: f64,
     /// The sender's estimate of the round-trip time; zero when it has none yet.
     pub rtt: Duration,
-    /// The change of the window, bytes: the sender's wish, lowered by routers; on an
-    /// acknowledgement, what the receiver read.
+    /// The change of the window, bytes: the sender's wish, lowered by routers. The receiver
+    /// returns it in [`Segment::feedback`].
     pub feedback: f64,
 }

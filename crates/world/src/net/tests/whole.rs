@@ -310,9 +310,12 @@ fn sending_ahead_of_the_events_changes_nothing() {
     }
 }
 
-/// Keeps the order in which packets are queued at, sent from and arrive over each link.
+/// Flows in the order in which they were queued, sent, arrived; by link and DSCP.
+type Order = BTreeMap<(LinkIx, u8), [Vec<u32>; 3]>;
+
+/// Keeps the order of steps, and the time of the last.
 #[derive(Clone, Debug, Default)]
-struct Orders(Arc<Mutex<BTreeMap<(LinkIx, u8), [Vec<u32>; 3]>>>, Arc<Mutex<Time>>);
+struct Orders(Arc<Mutex<Order>>, Arc<Mutex<Time>>);
 
 impl Observer<()> for Orders {
     fn wants(&self, _: LinkIx) -> bool {

@@ -4,6 +4,17 @@
 //! control only says how large the window is. A sender reports each acknowledgement, the first
 //! loss of a window once, and each time-out.
 
+pub mod choice;
+pub mod cubic;
+pub mod fast;
+pub mod hystart;
+pub mod newreno;
+pub mod xcp;
+
+pub use choice::Choice;
+pub use cubic::Cubic;
+pub use newreno::NewReno;
+
 use super::packet::XcpHeader;
 use crate::time::{Duration, Time};
 
@@ -20,12 +31,37 @@ pub struct Acked {
     pub srtt: Duration,
     /// Bytes in flight before it.
     pub flight: u64,
-    /// Whether the sender is recovering from a loss.
+    /// Whether the sender is in the recovery that `on_loss` began, or this ends it. After a
+    /// time-out it is not: the window grows again while the sender fills the gaps.
     pub is_recovering: bool,
     /// Whether the window, and not the application or the receiver, limited the sender.
     pub is_limited: bool,
     /// XCP's feedback as the receiver returned it, bytes.
     pub feedback: Option<f64>,
+}
+
+/// What a window begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// Bytes of a full segment.
+    pub mss: u32,
+    /// The initial window, segments. Default 10 (RFC 6928); ns-2 and the thesis: 2.
+    pub window: u32,
+    /// The initial slow-start threshold, bytes; none at first, by RFC 5681 §3.1.
+    pub ssthresh: Option<u64>,
+}
+
+impl Default for Start {
+    fn default() -> Start {
+        Start { mss: 1448, window: 10, ssthresh: None }
+    }
+}
+
+impl Start {
+    /// The initial window, bytes.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.mss) * u64::from(self.window.max(1))
+    }
 }
 
 /// How large the congestion window is. Windows are in bytes.
@@ -53,6 +89,10 @@ pub trait CongestionControl: std::fmt::Debug + Send {
 
     /// A loss or time-out turned out to be none: undo what it did, if that can be done.
     fn on_spurious(&mut self, _now: Time) {}
+
+    /// The sender had nothing to send for `idle`, longer than its retransmission time-out (RFC
+    /// 5681 §4.1).
+    fn on_idle(&mut self, _now: Time, _idle: Duration) {}
 
     /// What the next data packet carries to the routers, for XCP.
     fn stamp(&mut self, _now: Time, _srtt: Duration) -> Option<XcpHeader> {

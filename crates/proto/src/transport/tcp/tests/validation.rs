@@ -1,0 +1,103 @@
+//! Goodput against closed forms, and a committed table of it.
+
+use super::*;
+use crate::transport::CongestionControl;
+use crate::transport::congestion::Cubic;
+use crate::transport::formula::{self, padhye_full};
+use std::fmt::Write as _;
+
+type Make = fn(Start) -> Box<dyn CongestionControl>;
+
+fn newreno(start: Start) -> Box<dyn CongestionControl> {
+    Box::new(NewReno::new(start))
+}
+
+fn cubic(start: Start) -> Box<dyn CongestionControl> {
+    Box::new(Cubic::new(start))
+}
+
+/// What a bulk connection does in `seconds` over a path that loses `loss` of its data packets.
+struct Run {
+    /// Bytes read per second.
+    goodput: f64,
+    probe: Probe,
+}
+
+fn run(make: Make, config: Config, ways: [Way; 2], loss: f64, seconds: f64, seed: u64) -> Run {
+    let mut rng = stream(seed, "path", "loss");
+    let [there, back] = ways;
+    let there = there.faulty(move |_, _| match rng.random_bool(loss) {
+        true => Fate::IsDropped,
+        false => Fate::Passes,
+    });
+    let start = Start { mss: config.sending.mss, ..Start::default() };
+    let ends = [0, 1].map(|_| Endpoint::new(config, make(start)));
+    let mut path = Path::new(ends, [there, back]);
+    path.ends[0].write(u64::MAX);
+    path.ends[0].open(Time::ZERO);
+    path.drain(0);
+    path.run(seconds);
+    Run { goodput: path.read[1] as f64 / seconds, probe: path.ends[0].probe() }
+}
+
+/// 20 ms each way without a bottleneck.
+fn free() -> [Way; 2] {
+    [0, 1].map(|_| Way::new(None, 20 * MS, u64::MAX))
+}
+
+fn config() -> Config {
+    let mut config = Config::default();
+    config.receiving.buffer = 1 << 24;
+    config
+}
+
+#[test]
+fn over_random_loss_both_get_what_padhye_says_a_reno_gets() {
+    for (make, within) in [(newreno as Make, 0.1), (cubic, 0.15)] {
+        for (loss, seconds) in [(0.001, 300.0), (0.003, 300.0), (0.01, 300.0)] {
+            let run = run(make, config(), free(), loss, seconds, 1);
+            // Bytes are counted, so delayed acknowledgements do not slow the window's growth.
+            let rtt = Duration::from_millis(40);
+            let path = formula::Path { mss: 1448.0, rtt, loss, per_ack: 1.0 };
+            let ratio = run.goodput / padhye_full(&path, 240 * MS, 1e9);
+            assert!((ratio - 1.0).abs() < within, "{ratio} of the formula at a loss of {loss}");
+            assert_eq!(run.probe.timeouts, 0);
+        }
+    }
+}
+
+#[test]
+fn what_is_resent_is_what_was_lost() {
+    for loss in [0.001, 0.01, 0.1] {
+        let run = run(newreno, config(), free(), loss, 100.0, 3);
+        let sent = (run.probe.sent + run.probe.resent) as f64;
+        let ratio = run.probe.resent as f64 / sent / loss;
+        assert!((0.85..1.15).contains(&ratio), "{ratio} times the loss of {loss}");
+    }
+}
+
+/// Goodput as a share of what 10 Mb/s carry in payload, over 60 s, 20 ms each way. It stands in
+/// `goodput.txt`, so that a change of any rule shows what it does.
+#[test]
+fn the_table_of_goodput_over_loss_and_buffer_is_the_committed_one() {
+    let mut table = String::from("control  buffer/BDP  loss    share  recoveries  time-outs\n");
+    for (name, make) in [("newreno", newreno as Make), ("cubic", cubic)] {
+        for buffer in [0.1, 0.3, 1.0] {
+            for loss in [0.0, 1e-4, 1e-3, 1e-2] {
+                let rate = 10e6;
+                let queue = (rate / 8.0 * 0.04 * buffer) as u64 + 1_500;
+                let there = Way::new(Some(rate as u64), 20 * MS, queue);
+                let [_, back] = free();
+                let Run { goodput, probe } = run(make, config(), [there, back], loss, 60.0, 2);
+                let share = goodput * 8.0 / rate * 1_500.0 / 1_448.0;
+                writeln!(
+                    table,
+                    "{name:8} {buffer:10} {loss:6} {share:7.3} {:11} {:10}",
+                    probe.recoveries, probe.timeouts
+                )
+                .unwrap();
+            }
+        }
+    }
+    assert!(table == include_str!("goodput.txt"), "it is now:\n{table}");
+}
