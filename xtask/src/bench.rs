@@ -4,8 +4,8 @@ use crate::run::{Failure, cargo, check, show, target_dir};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-const USAGE: &str = "which benchmark? limit or scale (simulated), slow (simulated and on sockets), \
-                     limits (rate limits on sockets), onebox (this machine beside other tools; \
+const USAGE: &str = "which benchmark? limit or scale (simulated), net (packet-hops per second of \
+                     the simulated network), slow (simulated and on sockets), limits (rate limits on sockets), onebox (this machine beside other tools; \
                      onebox --help)";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
@@ -18,6 +18,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     match name.as_str() {
         "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
         "scale" => scale(rest),
+        "net" => net(rest),
         "slow" => slow(rest),
         "limits" => sockets("limits", rest),
         "onebox" => onebox(rest),
@@ -41,6 +42,13 @@ fn slow(rest: &[String]) -> Result<(), Failure> {
     let slow = completion(&slow, "95th percentile")?;
     println!("95th percentile, one slow / all equal {:.3} (promised: within 5%)", slow / equal);
     sockets("slow", &[])
+}
+
+/// The packet-level network alone.
+fn net(rest: &[String]) -> Result<(), Failure> {
+    let mut command =
+        cargo(&["run", "--quiet", "--release", "-p", "anabranch-world", "--bin", "netbench", "--"]);
+    check(command.args(rest))
 }
 
 /// A measurement of anabranch alone, in processes of their own on loopback.

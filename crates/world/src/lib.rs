@@ -13,6 +13,7 @@
 //! - [`net`]: the packet-level network, in virtual or in real time;
 //! - [`topology`]: what a network is made of, for the simulator and the emulator;
 //! - [`flows`]: plain connections over a packet-level network, for experiments with transports;
+//! - [`terrain`]: a topology under the fluid and latency wires;
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
@@ -33,5 +34,6 @@ mod paths;
 pub mod sim;
 pub mod story;
 pub mod sweep;
+pub mod terrain;
 pub mod topology;
 pub mod units;

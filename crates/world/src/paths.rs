@@ -1,5 +1,7 @@
 //! What lies between two hosts: delay, rate, and whether it is cut.
 
+use crate::terrain::Terrain;
+use crate::topology::{Changed, LinkIx};
 use crate::units::Rate;
 use anabranch_proto::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +15,8 @@ pub(crate) struct Paths {
     delays: BTreeMap<(u32, u32), Duration>,
     rates: BTreeMap<(u32, u32), Rate>,
     cuts: BTreeSet<(u32, u32)>,
+    /// What lies between hosts where nothing else was said.
+    terrain: Option<Terrain>,
 }
 
 impl Paths {
@@ -23,11 +27,24 @@ impl Paths {
 
     pub(crate) fn computed(delay: DelayFn) -> Paths {
         let (delays, rates, cuts) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Paths { delay, delays, rates, cuts }
+        Paths { delay, delays, rates, cuts, terrain: None }
+    }
+
+    /// As a topology has it.
+    pub(crate) fn over(terrain: Terrain) -> Paths {
+        Paths { terrain: Some(terrain), ..Paths::uniform(Duration::ZERO) }
+    }
+
+    /// Carries out changes of the topology's links; returns hosts whose rates are others now.
+    pub(crate) fn apply(&mut self, changes: &[(LinkIx, Changed)]) -> Vec<(u32, Rate, Rate)> {
+        self.terrain.as_mut().map_or(Vec::new(), |terrain| terrain.apply(changes))
     }
 
     pub(crate) fn delay(&self, from: u32, to: u32) -> Duration {
-        self.delays.get(&(from, to)).copied().unwrap_or_else(|| (self.delay)(from, to))
+        self.delays.get(&(from, to)).copied().unwrap_or_else(|| match &self.terrain {
+            Some(terrain) => terrain.delay(from, to),
+            None => (self.delay)(from, to),
+        })
     }
 
     pub(crate) fn rtt(&self, a: u32, b: u32) -> Duration {
@@ -39,11 +56,13 @@ impl Paths {
         if self.is_cut(from, to) {
             return 0.0;
         }
-        self.rates.get(&(from, to)).map_or(f64::INFINITY, |rate| rate.as_f64())
+        let cap = self.terrain.as_ref().map_or(f64::INFINITY, |terrain| terrain.cap(from, to));
+        self.rates.get(&(from, to)).map_or(cap, |rate| rate.as_f64().min(cap))
     }
 
     pub(crate) fn is_cut(&self, a: u32, b: u32) -> bool {
-        !self.cuts.is_empty() && self.cuts.contains(&(a.min(b), a.max(b)))
+        (!self.cuts.is_empty() && self.cuts.contains(&(a.min(b), a.max(b))))
+            || self.terrain.as_ref().is_some_and(|terrain| terrain.is_cut(a, b))
     }
 
     pub(crate) fn set_delay(&mut self, from: u32, to: u32, delay: Duration) {

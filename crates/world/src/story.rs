@@ -23,6 +23,7 @@
 use crate::clock::Clock;
 use crate::meter::{Meter, Traffic};
 use crate::sim::{Config, DelayFn, Factory, Fault, HostId, HostSpec, Sim, SimError, TraceHash};
+use crate::terrain::Terrain;
 use crate::units::{Rate, mbit};
 use anabranch_proto::overlay::{Outcome, Overlay, Setup, Stats, System};
 use anabranch_proto::time::{Duration, Time};
@@ -34,6 +35,7 @@ pub struct Story {
     hosts: Vec<HostSpec>,
     delay: Duration,
     delays: Option<DelayFn>,
+    terrain: Option<Terrain>,
     script: Vec<(Time, Fault)>,
     held: Vec<(HostId, Vec<u32>)>,
 }
@@ -51,6 +53,7 @@ impl Story {
             ],
             delay: Duration::from_millis(10),
             delays: None,
+            terrain: None,
             script: Vec::new(),
             held: Vec::new(),
         }
@@ -106,6 +109,14 @@ impl Story {
         self
     }
 
+    /// On a topology: its members take the place of the story's hosts, with the names that they
+    /// have there, and its links that of the story's delays.
+    pub fn terrain(mut self, terrain: Terrain) -> Story {
+        self.hosts = terrain.hosts.clone();
+        self.terrain = Some(terrain);
+        self
+    }
+
     /// Changes parameters of the run.
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Story {
         change(&mut self.config);
@@ -158,12 +169,22 @@ impl Story {
 
     /// The world of this story, before its first event.
     pub fn build(self) -> Sim {
-        let mut sim = Sim::new(self.config, self.delay, self.factory);
+        let mut sim = match self.terrain {
+            Some(terrain) => {
+                let mut terrain = terrain;
+                terrain.hosts = self.hosts;
+                Sim::over(terrain, self.config, self.factory)
+            }
+            None => {
+                let mut sim = Sim::new(self.config, self.delay, self.factory);
+                self.hosts.into_iter().for_each(|spec| {
+                    sim.add_host(spec);
+                });
+                sim
+            }
+        };
         if let Some(delays) = self.delays {
             sim.set_delays(delays);
-        }
-        for spec in self.hosts {
-            sim.add_host(spec);
         }
         for (host, blocks) in self.held {
             sim.hold(host, blocks);

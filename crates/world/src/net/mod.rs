@@ -46,17 +46,19 @@ mod loss;
 mod names;
 pub mod observe;
 mod packet;
+pub mod pcap;
 mod queue;
 mod routing;
 mod schedule;
 pub mod stats;
+pub mod trace;
 
 pub use observe::{Observer, Step};
 pub use packet::{Carried, Packet};
 pub use stats::{Cause, ClassStats, Count, LinkStats, Queued};
 
 use crate::topology::routes::Routes;
-use crate::topology::{Changed, LinkIx, Topology};
+use crate::topology::{Change, Changed, LinkIx, Topology};
 use anabranch_proto::random;
 use anabranch_proto::time::{Duration, Time};
 use clock::Clock;
@@ -153,8 +155,7 @@ impl<B: Carried> Network<B> {
             self.done = now;
             self.change_now(now, link, to);
         } else {
-            self.schedule.insert(now, link, to);
-            self.schedule.announce(&mut self.agenda);
+            self.schedule.insert(Change { at: now, link, to }, &mut self.agenda);
         }
     }
 

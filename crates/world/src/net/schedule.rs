@@ -1,8 +1,7 @@
 //! Changes of links that are still to come.
 
 use super::due::{Agenda, Due, Kind};
-use crate::topology::{Change, Changed, LinkIx};
-use anabranch_proto::time::Time;
+use crate::topology::Change;
 use std::collections::VecDeque;
 
 /// Changes by time, then in the order in which they were given. The first has an event.
@@ -19,14 +18,15 @@ impl Schedule {
     }
 
     /// Adds a change, behind those of the same time.
-    pub(crate) fn insert(&mut self, at: Time, link: LinkIx, to: Changed) {
-        let place = self.changes.partition_point(|change| change.at <= at);
-        self.changes.insert(place, Change { at, link, to });
+    pub(crate) fn insert(&mut self, change: Change, agenda: &mut Agenda) {
+        let place = self.changes.partition_point(|other| other.at <= change.at);
+        self.changes.insert(place, change);
+        agenda.forget_change();
+        self.announce(agenda);
     }
 
-    /// Sees to it that the first has its event.
+    /// Gives the first its event; none must have one.
     pub(crate) fn announce(&self, agenda: &mut Agenda) {
-        agenda.forget_change();
         if let Some(first) = self.changes.front() {
             agenda.push(Due::new(first.at, Kind::Change, 0, 0));
         }

@@ -152,3 +152,4 @@ fn loss_strikes_before_or_behind_the_queue_and_is_told_apart() {
 
 mod changes;
 mod whole;
+mod xcp;

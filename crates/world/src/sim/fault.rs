@@ -3,6 +3,7 @@
 use super::Sim;
 use super::host::{HostId, Life};
 use crate::event::Event;
+use crate::topology::{Changed, LinkIx};
 use crate::units::Rate;
 use anabranch_proto::id::PeerInfo;
 use anabranch_proto::overlay::{Command, Input};
@@ -36,6 +37,8 @@ pub enum Fault {
     Delay(HostId, HostId, Duration),
     /// The path between two hosts carries at most this, each way; `None`: as much as they can.
     PathRate(HostId, HostId, Option<Rate>),
+    /// Links of the terrain change; what its topology schedules comes by itself.
+    Links(Vec<(LinkIx, Changed)>),
     /// From now on the blocks a host sends are wrong, or right again.
     Corrupt(HostId, bool),
     /// A host accepts connections from now on, or no more; its contact says so.
@@ -80,6 +83,12 @@ impl Sim {
                 let host = &mut self.hosts[host.0 as usize];
                 host.spec.reachable = is;
                 host.info.contact.reachable = is;
+            }
+            Fault::Links(changes) => {
+                for (host, up, down) in self.paths.apply(&changes) {
+                    self.set_rates(HostId(host), up, down);
+                }
+                self.refresh_pipes();
             }
             path => self.change_paths(path),
         }

@@ -27,6 +27,7 @@ pub use host::{HostId, HostSpec, Life};
 use crate::event::{Event, Queue};
 use crate::fluid::Fluid;
 use crate::paths::Paths;
+use crate::terrain::Terrain;
 use anabranch_proto::link::FRAGMENT_LEN_MAX;
 use anabranch_proto::overlay::{Outcome, Output};
 use anabranch_proto::time::{Duration, Time};
@@ -143,6 +144,23 @@ impl Sim {
             outcomes: Vec::new(),
             failure: None,
         }
+    }
+
+    /// A world on a topology: its hosts are there, and its links change when it says so.
+    pub fn over(mut terrain: Terrain, config: Config, factory: Factory) -> Sim {
+        if config.wire == Wire::Latency {
+            terrain.delays_only();
+        }
+        let (hosts, script) = (std::mem::take(&mut terrain.hosts), terrain.script());
+        let mut sim = Sim::new(config, Duration::ZERO, factory);
+        sim.paths = Paths::over(terrain);
+        for spec in hosts {
+            sim.add_host(spec);
+        }
+        for (at, changes) in script {
+            sim.schedule(at, Fault::Links(changes));
+        }
+        sim
     }
 
     /// Gives every ordered pair of hosts a delay of its own; before the run starts.

@@ -3,7 +3,8 @@
 use super::{NodeIx, Topology};
 
 /// What does not hold.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{what}")]
 pub struct Problem {
     /// At which node.
     pub node: Option<NodeIx>,

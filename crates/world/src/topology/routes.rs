@@ -97,6 +97,24 @@ impl Routes {
         Some(Duration::from_nanos(total.fold(0, u64::saturating_add)))
     }
 
+    /// The delays from one node to many, by a single search; `None` where there is no way.
+    pub fn delays(&mut self, from: NodeIx, to: &[NodeIx]) -> Vec<Option<Duration>> {
+        self.graph.search(from, &mut self.best);
+        let reached = |node: &NodeIx| {
+            let best = self.best[node.0 as usize];
+            (*node == from || best.link != NONE).then_some(Duration::from_nanos(best.delay_ns))
+        };
+        to.iter().map(reached).collect()
+    }
+
+    /// The router at the far end of a link as seen from a host: where it ends when it leaves the
+    /// host, where it begins when it reaches it; `None` when that is a host too.
+    pub(crate) fn router_at(&self, link: LinkIx, is_out: bool) -> Option<NodeIx> {
+        let edge = self.graph.links[link.0 as usize];
+        let node = if is_out { edge.to } else { edge.from };
+        (!self.graph.is_host[node as usize]).then_some(NodeIx(node))
+    }
+
     /// Whether there is a way from `from` to every host; else the first that cannot be reached.
     pub fn unreachable_from(&mut self, from: NodeIx) -> Option<NodeIx> {
         self.graph.search(from, &mut self.best);

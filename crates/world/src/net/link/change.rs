@@ -2,6 +2,7 @@
 
 use super::{Flying, Link, Path, Served, Shared};
 use crate::net::clock::Clock;
+use crate::net::due::{Agenda, Due};
 use crate::net::loss::Dice;
 use crate::net::nanoseconds;
 use crate::net::packet::{Carried, Unit};
@@ -22,6 +23,7 @@ impl Link {
         shared: &mut Shared<'_, B>,
     ) {
         self.look(now);
+        let events = self.events();
         match to {
             Changed::Rate(rate) => self.change_rate(now, rate.bytes()),
             Changed::Delay(delay) => {
@@ -33,10 +35,24 @@ impl Link {
             Changed::Down => self.go_down(now, shared),
             Changed::Up => self.is_up = true,
         }
-        shared.agenda.forget(self.index);
-        for due in [self.next_departure(), self.next_arrival()].into_iter().flatten() {
-            shared.agenda.push(due);
+        self.reschedule(events, shared.agenda);
+    }
+
+    /// The link's events: the departure of the packet in service, the arrival of the first.
+    fn events(&self) -> [Option<Due>; 2] {
+        [self.next_departure(), self.next_arrival()]
+    }
+
+    /// Gives the link the events that it has now, in the place of those that it had.
+    fn reschedule(&self, before: [Option<Due>; 2], agenda: &mut Agenda) {
+        let events = self.events();
+        if events == before {
+            return;
         }
+        if before.iter().any(Option::is_some) {
+            agenda.forget(self.index);
+        }
+        events.into_iter().flatten().for_each(|due| agenda.push(due));
     }
 
     /// Takes those that wait out of the ring.
@@ -115,6 +131,7 @@ impl Link {
             return;
         }
         self.look(now);
+        let events = self.events();
         let idle_since = self.clock.free();
         let waiting = self.waiting();
         self.held = Count::default();
@@ -130,9 +147,6 @@ impl Link {
         served.serving =
             serving.map(|(unit, departs)| (unit, shared.store.dscp(unit.slot), departs));
         self.path = Path::Served(Box::new(served));
-        shared.agenda.forget(self.index);
-        for due in [self.next_departure(), self.next_arrival()].into_iter().flatten() {
-            shared.agenda.push(due);
-        }
+        self.reschedule(events, shared.agenda);
     }
 }

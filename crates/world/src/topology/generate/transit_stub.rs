@@ -1,5 +1,5 @@
 //! Transit domains that join stub domains, members at the rim: the graph on which the thesis
-//! places its multicast members (thesis §4.3), in the manner of GT-ITM (Zegura et al. 1996).
+//! places its multicast members (thesis §4.4), in the manner of GT-ITM (Zegura et al. 1996).
 //!
 //! 10 transit domains of 5 routers, each router with 10 stub domains of 10 routers: 5,050. Every
 //! domain is a random tree with some more links; domains lie in the plane, and delays are
@@ -118,7 +118,7 @@ impl TransitStub {
         let mut pairs: Vec<(usize, usize)> =
             (1..count).map(|domain| (domain, below(&mut plane.rng, domain))).collect();
         if count > 2 {
-            for _ in 0..count {
+            for _ in 0..3 * count {
                 let (a, b) = (below(&mut plane.rng, count), below(&mut plane.rng, count));
                 let is_new = !pairs.contains(&(a.max(b), a.min(b)));
                 if a != b && is_new {
@@ -165,9 +165,9 @@ struct Shape {
 }
 
 const TRANSIT: Shape = Shape { radius: 0.1, links: 0.6, label: "transit-transit" };
-const STUB: Shape = Shape { radius: 0.05, links: 0.42, label: "stub-stub" };
+const STUB: Shape = Shape { radius: 0.1, links: 0.42, label: "stub-stub" };
 /// How far stub domains lie from their transit router.
-const STUB_DISTANCE: f64 = 0.15;
+const STUB_DISTANCE: f64 = 0.3;
 /// Members from which delays are measured to all others.
 const SAMPLE: usize = 64;
 
