@@ -75,8 +75,8 @@ impl Setting {
 
     fn topology(self) -> &'static str {
         match self {
-            Setting::Mesh => include_str!("../topologies/mesh.toml"),
-            Setting::Lan => include_str!("../topologies/lan.toml"),
+            Setting::Mesh => include_str!("../../../topologies/swarm-mesh.toml"),
+            Setting::Lan => include_str!("../../../topologies/swarm-star.toml"),
         }
     }
 
