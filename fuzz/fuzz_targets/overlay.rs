@@ -20,13 +20,13 @@ impl Links for Open {
     }
 }
 
-fuzz_target!(|input: (bool, bool, Vec<(bool, Vec<u8>)>)| {
-    let (is_star, is_source, messages) = input;
+fuzz_target!(|input: (u8, bool, Vec<(bool, Vec<u8>)>)| {
+    let (system, is_source, messages) = input;
     let info = |name: &str| PeerInfo { id: PeerId::of_name(name), contact: Contact::default() };
     let me = if is_source { "source" } else { "me" };
     let setup =
         Setup { me: info(me), source: PeerId::of_name("source"), bootstrap: vec![info("source")] };
-    let mut member = if is_star { System::Star } else { System::BulletPrime }.member(setup);
+    let mut member = System::ALL[usize::from(system) % System::ALL.len()].member(setup);
     let mut holdings = Holdings::uniform(1000, 20_000);
     (0..if is_source { 20 } else { 5 }).for_each(|block| {
         holdings.hold(block);

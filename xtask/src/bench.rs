@@ -4,9 +4,16 @@ use crate::run::{Failure, cargo, check, show, target_dir};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-const USAGE: &str = "which benchmark? limit or scale (simulated), net (packet-hops per second of \
-                     the simulated network), slow (simulated and on sockets), limits (rate limits on sockets), onebox (this machine beside other tools; \
-                     onebox --help)";
+const USAGE: &str = "which benchmark?
+  limit    100 simulated nodes beside the bound
+  scale    the last of 16 simulated receivers beside the last of 4
+  slow     what one slow receiver costs the others, simulated and on sockets
+  limits   rate limits on sockets
+  onebox   one file on this machine, beside other tools
+  swarm    one file to emulated hosts, beside other tools (needs root)
+  net      packet-hops per second of the simulated network alone
+  latency  a hundred thousand chattering hosts on the latency wire, beside real time
+  ns3      the dumbbell beside ns-3";
 
 /// The common setting of the simulated ones; what follows on the command line comes on top.
 const SETTING: [&str; 8] =
@@ -19,11 +26,29 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
         "scale" => scale(rest),
         "net" => net(rest),
+        "latency" => latency(rest),
         "slow" => slow(rest),
-        "limits" => sockets("limits", rest),
+        "limits" => contest("limits", rest),
+        "ns3" => crate::ns3::run(rest),
         "onebox" => onebox(rest),
+        "swarm" => swarm(rest),
         _ => Err(Failure::usage(USAGE)),
     }
+}
+
+/// 100,000 hosts with ten messages a second each, beside real time.
+fn latency(rest: &[String]) -> Result<(), Failure> {
+    let mut command = cargo(&[
+        "run",
+        "--quiet",
+        "--release",
+        "-p",
+        "anabranch-world",
+        "--bin",
+        "latencybench",
+        "--",
+    ]);
+    check(command.args(rest))
 }
 
 /// The last of 16 receivers beside the last of 4: what size costs.
@@ -41,7 +66,24 @@ fn slow(rest: &[String]) -> Result<(), Failure> {
     let slow = simulate(&["--nodes", "100", "--slow", "1"], rest)?;
     let slow = completion(&slow, "95th percentile")?;
     println!("95th percentile, one slow / all equal {:.3} (promised: within 5%)", slow / equal);
-    sockets("slow", &[])
+    contest("slow", &[])
+}
+
+/// A measurement with processes of their own.
+fn contest(name: &str, rest: &[String]) -> Result<(), Failure> {
+    build_contest()?;
+    check(Command::new(target_dir().join("release/contest")).arg(name).args(rest))
+}
+
+/// Both settings, unless one is named.
+fn swarm(rest: &[String]) -> Result<(), Failure> {
+    if rest.first().is_some_and(|first| !first.starts_with('-')) {
+        return contest("swarm", rest);
+    }
+    for setting in ["mesh", "lan"] {
+        contest("swarm", &[&[setting.to_owned()], rest].concat())?;
+    }
+    Ok(())
 }
 
 /// The packet-level network alone.
@@ -49,12 +91,6 @@ fn net(rest: &[String]) -> Result<(), Failure> {
     let mut command =
         cargo(&["run", "--quiet", "--release", "-p", "anabranch-world", "--bin", "netbench", "--"]);
     check(command.args(rest))
-}
-
-/// A measurement of anabranch alone, in processes of their own on loopback.
-fn sockets(name: &str, rest: &[String]) -> Result<(), Failure> {
-    build_onebox()?;
-    check(Command::new(target_dir().join("release/onebox")).arg(name).args(rest))
 }
 
 /// Runs the simulator, shows its table and gives it back.
@@ -84,13 +120,14 @@ fn completion(table: &str, quantile: &str) -> Result<f64, Failure> {
         .ok_or_else(|| Failure::new(format!("the simulator's table has no row {label:?}")))
 }
 
-fn build_onebox() -> Result<(), Failure> {
-    check(&mut cargo(&["build", "--quiet", "--release", "-p", "onebox", "-p", "anabranch"]))
+fn build_contest() -> Result<(), Failure> {
+    check(&mut cargo(&["build", "--quiet", "--release", "-p", "contest", "-p", "anabranch"]))
 }
 
 fn onebox(rest: &[String]) -> Result<(), Failure> {
-    build_onebox()?;
-    let mut command = Command::new(target_dir().join("release/onebox"));
+    build_contest()?;
+    let mut command = Command::new(target_dir().join("release/contest"));
+    command.arg("onebox");
     match rqbit() {
         Ok(program) => {
             command.arg("--rqbit").arg(program);

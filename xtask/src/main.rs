@@ -3,6 +3,7 @@
 mod bench;
 mod fuzz;
 mod lint;
+mod ns3;
 mod run;
 mod test;
 mod tidy;

@@ -71,6 +71,7 @@ fn rungs() -> Vec<Rung> {
     for (name, folder, minutes) in [
         ("stories", "crates/world/tests", 2),
         ("links", "crates/node/tests", 2),
+        ("lab", "crates/lab/tests", 3),
         ("processes", "crates/cli/tests", 3),
     ] {
         let targets = test_targets(folder);

@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Demo(DemoArguments),
     /// Run real programs on hosts joined by emulated links.
     Emu(EmuArguments),
+    /// Compare systems in simulated networks: a scenario in, tables and a report out.
+    Lab(crate::lab::LabArguments),
     /// Print the completions for a shell.
     #[command(after_help = "Example:\n  anabranch completions bash > \
                             ~/.local/share/bash-completion/completions/anabranch")]
@@ -131,7 +133,7 @@ pub(crate) struct SendArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) until_complete: Option<u32>,
     /// Who sends to whom: bullet-prime (receivers serve each other) or star (only the source does).
-    #[arg(long, value_name = "NAME", default_value = "bullet-prime")]
+    #[arg(long, value_name = "NAME", default_value = "bullet-prime", value_parser = offered_system)]
     pub(crate) system: System,
     /// The unit in which receivers ask for data, 16KiB to 8MiB [default: by the content's size].
     #[arg(long, value_name = "SIZE", value_parser = units::block_size)]
@@ -197,7 +199,7 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = units::size, conflicts_with = "path")]
     pub(crate) size: u64,
     /// Who sends to whom: bullet-prime or star.
-    #[arg(long, value_name = "NAME", default_value = "bullet-prime")]
+    #[arg(long, value_name = "NAME", default_value = "bullet-prime", value_parser = offered_system)]
     pub(crate) system: System,
 }
 
@@ -230,6 +232,12 @@ pub(crate) struct EmuArguments {
     /// Run this and end with it; its exit code is passed on.
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// A system that real transfers run; rivals are for the simulator.
+fn offered_system(name: &str) -> Result<System, String> {
+    let offered = name.parse().ok().filter(|system: &System| system.is_offered());
+    offered.ok_or_else(|| format!("unknown system {name:?}: bullet-prime or star"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The `anabranch` program: the command line over the library `anabranch-node`, and nothing else.
+//! The `anabranch` program: the command line over the libraries `anabranch-node` and
+//! `anabranch-lab`, and nothing else.
 
 mod args;
 mod demo;
@@ -6,6 +7,7 @@ mod emu;
 mod failure;
 mod get;
 mod interrupt;
+mod lab;
 mod progress;
 mod report;
 mod send;
@@ -55,6 +57,7 @@ fn run(arguments: Arguments, reporter: Reporter) -> Result<u8, Failure> {
             Command::Get(arguments) => get::run(arguments, &common, reporter, interrupt).await?,
             Command::Demo(arguments) => demo::run(arguments, reporter, interrupt).await?,
             Command::Emu(arguments) => return emu::run(arguments, reporter, interrupt).await,
+            Command::Lab(arguments) => lab::run(arguments, reporter, interrupt).await?,
             Command::Completions { .. } => {}
         }
         Ok(0)

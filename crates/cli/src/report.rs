@@ -63,8 +63,19 @@ pub(crate) enum Line<'a> {
         report: &'a Report,
         command_code: Option<u8>,
     },
+    /// A claim was judged.
+    Claim { elapsed_s: f64, claim: serde_json::Value },
+    /// The last line of `lab claims --list`.
+    #[serde(rename = "result")]
+    ClaimsListed { ids: Vec<String> },
+    /// The last line of `lab claims` when all hold.
+    #[serde(rename = "result")]
+    ClaimsResult { holds: usize, report: String },
     /// The last line of a command that failed.
     Error { code: u8, text: String },
+    /// What `lab` says.
+    #[serde(untagged)]
+    Lab(crate::lab::LabLine),
 }
 
 /// How far a group is.

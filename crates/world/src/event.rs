@@ -2,7 +2,7 @@
 
 use anabranch_proto::time::Time;
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// What can be due. Ends and flows share numbers: `2 · link + side`, the flow being the one that
 /// leaves that end.
@@ -14,6 +14,8 @@ pub(crate) enum Event {
     Deliver { flow: u32, frames: u32 },
     /// The fluid wire's rates are made anew.
     Boundary,
+    /// The TCP endpoint at `end` may have something to do.
+    TcpDue { end: u32 },
     /// The session at `end` may have something to do.
     SessionDue { end: u32 },
     /// The member of `host` may have something to do.
@@ -49,27 +51,65 @@ impl PartialOrd for Due {
 }
 
 /// Events by time, then in the order in which they were added.
+///
+/// Two stages, because a heap of all the timers of a hundred thousand hosts lies outside every
+/// cache: events of the current bucket of time are in a heap, later ones unsorted in the bucket
+/// that they fall into, until its turn comes.
 #[derive(Default, Debug)]
 pub(crate) struct Queue {
-    heap: BinaryHeap<Due>,
+    near: BinaryHeap<Due>,
+    /// Events at or behind the end of the current bucket, by bucket.
+    far: BTreeMap<u64, Vec<Due>>,
+    /// The first bucket whose events are not in `near`.
+    bucket: u64,
+    /// Emptied buckets, to be filled again.
+    spare: Vec<Vec<Due>>,
+    len: usize,
     sequence: u64,
 }
+
+/// A bucket spans 2^22 ns, about 4 ms.
+const BUCKET_SHIFT: u32 = 22;
+const SPARE_MAX: usize = 64;
 
 impl Queue {
     pub(crate) fn push(&mut self, time: Time, event: Event) {
         self.sequence += 1;
-        self.heap.push(Due { time, sequence: self.sequence, event });
+        self.len += 1;
+        let due = Due { time, sequence: self.sequence, event };
+        let bucket = time.0 >> BUCKET_SHIFT;
+        if bucket < self.bucket {
+            self.near.push(due);
+        } else {
+            let spare = &mut self.spare;
+            self.far.entry(bucket).or_insert_with(|| spare.pop().unwrap_or_default()).push(due);
+        }
     }
 
     pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Time, Event)> {
-        if self.heap.peek()?.time > limit {
+        if self.next()? > limit {
             return None;
         }
-        self.heap.pop().map(|due| (due.time, due.event))
+        self.len -= 1;
+        self.near.pop().map(|due| (due.time, due.event))
+    }
+
+    /// When the next event is due.
+    pub(crate) fn next(&mut self) -> Option<Time> {
+        if self.near.is_empty()
+            && let Some((bucket, mut events)) = self.far.pop_first()
+        {
+            self.bucket = bucket + 1;
+            self.near.extend(events.drain(..));
+            if self.spare.len() < SPARE_MAX {
+                self.spare.push(events);
+            }
+        }
+        self.near.peek().map(|due| due.time)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.len
     }
 }
 
@@ -116,6 +156,7 @@ impl std::fmt::Debug for TraceHash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_proto::time::Duration;
 
     #[test]
     fn events_come_by_time_and_within_a_time_in_the_order_they_were_added() {
@@ -130,6 +171,29 @@ mod tests {
             })
             .collect();
         assert_eq!(order, [4, 1, 3, 0, 2]);
+    }
+
+    #[test]
+    fn events_of_many_buckets_come_in_order_also_when_earlier_ones_are_added_between() {
+        let mut queue = Queue::default();
+        let mut state = 1u64;
+        let mut draw = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state >> 34
+        };
+        for index in 0..2_000 {
+            queue.push(Time(draw()), Event::Script { index });
+        }
+        let (mut last, mut popped) = (Time::ZERO, 0);
+        while let Some((time, _)) = queue.pop_until(Time::FAR) {
+            assert!(time >= last, "{time:?} after {last:?}");
+            (last, popped) = (time, popped + 1);
+            if popped < 1_000 {
+                // Some fall into the bucket that is being emptied, some far behind it.
+                queue.push(time + Duration::from_nanos(draw() >> (popped % 30)), Event::Boundary);
+            }
+        }
+        assert_eq!((popped, queue.len()), (2_999, 0));
     }
 
     #[test]

@@ -60,9 +60,13 @@ impl Paths {
         self.rates.get(&(from, to)).map_or(cap, |rate| rate.as_f64().min(cap))
     }
 
+    /// Whether the pair itself is cut, whatever the links between are.
+    pub(crate) fn is_severed(&self, a: u32, b: u32) -> bool {
+        !self.cuts.is_empty() && self.cuts.contains(&(a.min(b), a.max(b)))
+    }
+
     pub(crate) fn is_cut(&self, a: u32, b: u32) -> bool {
-        (!self.cuts.is_empty() && self.cuts.contains(&(a.min(b), a.max(b))))
-            || self.terrain.as_ref().is_some_and(|terrain| terrain.is_cut(a, b))
+        self.is_severed(a, b) || self.terrain.as_ref().is_some_and(|terrain| terrain.is_cut(a, b))
     }
 
     pub(crate) fn set_delay(&mut self, from: u32, to: u32, delay: Duration) {

@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::meter::{Meter, Traffic};
 use crate::sim::{Config, DelayFn, Factory, Fault, HostId, HostSpec, Sim, SimError, TraceHash};
 use crate::terrain::Terrain;
+use crate::topology::Topology;
 use crate::units::{Rate, mbit};
 use anabranch_proto::overlay::{Outcome, Overlay, Setup, Stats, System};
 use anabranch_proto::time::{Duration, Time};
@@ -36,6 +37,7 @@ pub struct Story {
     delay: Duration,
     delays: Option<DelayFn>,
     terrain: Option<Terrain>,
+    topology: Option<Topology>,
     script: Vec<(Time, Fault)>,
     held: Vec<(HostId, Vec<u32>)>,
 }
@@ -54,6 +56,7 @@ impl Story {
             delay: Duration::from_millis(10),
             delays: None,
             terrain: None,
+            topology: None,
             script: Vec::new(),
             held: Vec::new(),
         }
@@ -117,6 +120,12 @@ impl Story {
         self
     }
 
+    /// On a topology whose links carry packets: as [`Story::terrain`], made from `topology`.
+    pub fn packets(mut self, topology: Topology, terrain: Terrain) -> Story {
+        self.topology = Some(topology);
+        self.terrain(terrain)
+    }
+
     /// Changes parameters of the run.
     pub fn configure(mut self, change: impl FnOnce(&mut Config)) -> Story {
         change(&mut self.config);
@@ -173,7 +182,12 @@ impl Story {
             Some(terrain) => {
                 let mut terrain = terrain;
                 terrain.hosts = self.hosts;
-                Sim::over(terrain, self.config, self.factory)
+                match &self.topology {
+                    Some(topology) => {
+                        Sim::over_packets(topology, terrain, self.config, self.factory)
+                    }
+                    None => Sim::over(terrain, self.config, self.factory),
+                }
             }
             None => {
                 let mut sim = Sim::new(self.config, self.delay, self.factory);

@@ -52,6 +52,9 @@ pub struct Terrain {
     cache: RefCell<Cache>,
 }
 
+/// A member's access links, out and in.
+pub(crate) type Port = (LinkIx, LinkIx);
+
 /// A link as it is now.
 #[derive(Clone, Copy, Debug)]
 struct State {
@@ -89,21 +92,27 @@ impl Terrain {
     ///
     /// What is wrong with the topology, or a member that is no host, or is there twice.
     pub fn new(topology: &Topology, members: &[NodeIx]) -> Result<Terrain, Problem> {
-        check(topology)?;
         check_members(topology, members)?;
-        let mut place = BTreeMap::new();
-        members.iter().enumerate().for_each(|(member, &node)| {
-            place.insert(node, member);
-        });
-        let mut access = vec![(Vec::new(), Vec::new()); members.len()];
+        let named = |node: &NodeIx| (topology.nodes[node.0 as usize].name.clone(), *node);
+        Terrain::places(topology, &members.iter().map(named).collect::<Vec<_>>())
+    }
+
+    /// Members with names of their own at hosts of a topology; the first is the source. Several may
+    /// be at one host if they are never there at the same time: each has all of the host's links.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the topology.
+    pub fn places(topology: &Topology, places: &[(String, NodeIx)]) -> Result<Terrain, Problem> {
+        check(topology)?;
+        let mut by_node: BTreeMap<NodeIx, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
         for (ix, link) in topology.links.iter().enumerate() {
-            if let Some(&member) = place.get(&link.from) {
-                access[member].0.push(ix as u32);
-            }
-            if let Some(&member) = place.get(&link.to) {
-                access[member].1.push(ix as u32);
-            }
+            by_node.entry(link.from).or_default().0.push(ix as u32);
+            by_node.entry(link.to).or_default().1.push(ix as u32);
         }
+        let links_of =
+            |(_, node): &(String, NodeIx)| by_node.get(node).cloned().unwrap_or_default();
+        let access: Vec<(Vec<u32>, Vec<u32>)> = places.iter().map(links_of).collect();
         let state = |link: &crate::topology::Link| State {
             rate: link.rate,
             delay: link.delay,
@@ -112,8 +121,7 @@ impl Terrain {
             is_down: false,
         };
         let links: Vec<State> = topology.links.iter().map(state).collect();
-        let host = |(member, node): (usize, &NodeIx)| {
-            let name = &topology.nodes[node.0 as usize].name;
+        let host = |(member, (name, _)): (usize, &(String, NodeIx))| {
             let (up, down) = (sum(&links, &access[member].0), sum(&links, &access[member].1));
             match member {
                 0 => HostSpec::source(name, up, down),
@@ -122,8 +130,8 @@ impl Terrain {
         };
         let routes = Routes::new(topology);
         Ok(Terrain {
-            hosts: members.iter().enumerate().map(host).collect(),
-            nodes: members.to_vec(),
+            hosts: places.iter().enumerate().map(host).collect(),
+            nodes: places.iter().map(|(_, node)| *node).collect(),
             access,
             changes: topology.changes.clone(),
             tcp: None,
@@ -137,6 +145,15 @@ impl Terrain {
     pub fn tcp(mut self, tcp: Tcp) -> Terrain {
         self.tcp = Some(tcp);
         self
+    }
+
+    /// The members' nodes, and for each its access links, out and in, where it has one of each.
+    pub(crate) fn ports(&self) -> (&[NodeIx], Vec<Option<Port>>) {
+        let port = |links: &(Vec<u32>, Vec<u32>)| match (&links.0[..], &links.1[..]) {
+            (&[out], &[into]) => Some((LinkIx(out), LinkIx(into))),
+            _ => None,
+        };
+        (&self.nodes, self.access.iter().map(port).collect())
     }
 
     /// For the latency wire: only delays are kept, to a tenth of a microsecond, and shared by

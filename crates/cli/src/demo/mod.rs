@@ -159,11 +159,7 @@ fn start_source(
     dir: &Path,
     messages: &mpsc::Sender<Message>,
 ) -> Result<Process, Failure> {
-    let system = match system {
-        System::BulletPrime => "bullet-prime",
-        System::Star => "star",
-    };
-    let arguments = ["send", "--listen", "127.0.0.1:0", "--system", system, "--"];
+    let arguments = ["send", "--listen", "127.0.0.1:0", "--system", system.name(), "--"];
     let mut arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
     arguments.push(content.as_os_str().to_owned());
     Process::start(None, &arguments, &dir.join("source"), messages.clone())

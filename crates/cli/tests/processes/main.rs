@@ -3,6 +3,7 @@
 
 mod contents;
 mod interruptions;
+mod lab;
 mod refusals;
 mod stage;
 mod swarms;

@@ -13,6 +13,7 @@
 //!
 //! Which systems fit, walked through on paper: `docs/architecture.md`.
 
+pub mod bittorrent;
 pub mod bullet_prime;
 pub mod directory;
 pub mod star;
@@ -50,6 +51,8 @@ pub enum System {
     BulletPrime,
     /// The source sends everything to everyone: the unicast baseline.
     Star,
+    /// Pieces asked of many peers, rarest first, served tit for tat (Cohen 2003): a rival.
+    BitTorrent,
 }
 
 impl System {
@@ -60,18 +63,37 @@ impl System {
                 Box::new(bullet_prime::BulletPrime::new(setup, bullet_prime::Config::default()))
             }
             System::Star => Box::new(star::Star::new(setup)),
+            System::BitTorrent => {
+                Box::new(bittorrent::BitTorrent::new(setup, bittorrent::Config::default()))
+            }
         }
+    }
+
+    /// All systems.
+    pub const ALL: [System; 3] = [System::BulletPrime, System::Star, System::BitTorrent];
+
+    /// Its name, as `--system` takes it and `FromStr` reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            System::BulletPrime => "bullet-prime",
+            System::Star => "star",
+            System::BitTorrent => "bittorrent",
+        }
+    }
+
+    /// Whether it is offered for real transfers; the others are rivals in the simulator only.
+    pub fn is_offered(self) -> bool {
+        self != System::BitTorrent
     }
 }
 
 impl std::str::FromStr for System {
     type Err = String;
     fn from_str(name: &str) -> Result<System, String> {
-        match name {
-            "bullet-prime" => Ok(System::BulletPrime),
-            "star" => Ok(System::Star),
-            _ => Err(format!("unknown system {name:?}: bullet-prime or star")),
-        }
+        System::ALL
+            .into_iter()
+            .find(|system| system.name() == name)
+            .ok_or_else(|| format!("unknown system {name:?}: bullet-prime, star or bittorrent"))
     }
 }
 

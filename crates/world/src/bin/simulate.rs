@@ -6,14 +6,18 @@ use anabranch_proto::overlay::System;
 use anabranch_proto::time::{Duration, Time};
 use anabranch_world::bounds;
 use anabranch_world::flags::{Flags, wall_clock};
-use anabranch_world::sim::{Completion, Quantum, Sim};
+use anabranch_world::sim::{Completion, Congestion, Overhead, Quantum, Sim};
 use anabranch_world::story::Story;
+use anabranch_world::terrain::{Tcp, Terrain};
+use anabranch_world::topology::{NodeIx, Topology};
 use anabranch_world::units::Rate;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: simulate [--nodes N] [--size BYTES] [--block BYTES] [--rate-mbit R]
-    [--rtt-ms T] [--seed S] [--system bullet-prime|star] [--quantum-us Q (0: exact)]
-    [--limit-s VIRTUAL_SECONDS] [--slow PERCENT (the last receiver's rate)] [--check]";
+    [--rtt-ms T] [--seed S] [--system bullet-prime|star|bittorrent] [--quantum-us Q (0: exact)]
+    [--limit-s VIRTUAL_SECONDS] [--slow PERCENT (the last receiver's rate)] [--check]
+    [--topology FILE (its hosts are the nodes, the first the source) [--wire fluid|packet]
+    [--congestion cubic|newreno] [--notsent BYTES] [--tls]]";
 
 struct Options {
     nodes: usize,
@@ -27,6 +31,17 @@ struct Options {
     limit: Duration,
     slow: Option<u64>,
     check: bool,
+    world: Option<World>,
+    congestion: Congestion,
+    notsent: Option<u64>,
+    has_tls: bool,
+}
+
+/// What is said by a topology file instead of rates and a delay.
+struct World {
+    topology: Topology,
+    terrain: Terrain,
+    is_packet: bool,
 }
 
 fn main() -> ExitCode {
@@ -63,24 +78,56 @@ fn options() -> Result<Options, String> {
     };
     let rate_mbit: f64 = flags.take("rate-mbit")?.unwrap_or(6.0);
     let rtt_ms: f64 = flags.take("rtt-ms")?.unwrap_or(50.0);
+    let system: System = flags.take("system")?.unwrap_or_default();
+    // BitTorrent asks for what it is told is a block: its sub-piece of 16 KiB.
+    let block = if system == System::BitTorrent { 16 * 1024 } else { 64 * 1024 };
     let options = Options {
         nodes: flags.take("nodes")?.unwrap_or(100),
         size: flags.take("size")?.unwrap_or(100_000_000),
-        block: flags.take("block")?.unwrap_or(64 * 1024),
+        block: flags.take("block")?.unwrap_or(block),
         rate: Rate::bits_per_sec((rate_mbit * 1e6) as u64),
         rtt: Duration::from_secs_f64((rtt_ms / 1e3).max(0.0)),
         seed: flags.take("seed")?.unwrap_or(1),
-        system: flags.take("system")?.unwrap_or_default(),
+        system,
         quantum,
         limit: Duration::from_secs(flags.take("limit-s")?.unwrap_or(100_000)),
         slow: flags.take("slow")?,
         check: flags.take_switch("check"),
+        world: world(&mut flags)?,
+        congestion: flags.take("congestion")?.unwrap_or_default(),
+        notsent: flags.take("notsent")?,
+        has_tls: flags.take_switch("tls"),
     };
     flags.finish()?;
     if options.nodes < 2 || options.block == 0 || options.size == 0 {
         return Err("there must be at least two nodes and one byte".into());
     }
     Ok(options)
+}
+
+fn world(flags: &mut Flags) -> Result<Option<World>, String> {
+    let wire: Option<String> = flags.take("wire")?;
+    let is_packet = match wire.as_deref() {
+        None | Some("fluid") => false,
+        Some("packet") => true,
+        Some(other) => return Err(format!("--wire {other}: fluid or packet is wanted")),
+    };
+    let Some(file) = flags.take::<String>("topology")? else {
+        return match is_packet {
+            true => Err("--wire packet needs --topology FILE".into()),
+            false => Ok(None),
+        };
+    };
+    let text = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+    let topology = Topology::parse(&text, &file).map_err(|error| error.to_string())?;
+    let is_host = |node: &NodeIx| topology.nodes[node.0 as usize].is_host;
+    let members: Vec<NodeIx> =
+        (0..topology.nodes.len() as u32).map(NodeIx).filter(is_host).collect();
+    let terrain =
+        Terrain::new(&topology, &members).map_err(|problem| format!("{file}: {}", problem.what))?;
+    // Packets lose by themselves; the fluid wire by formula.
+    let terrain = if is_packet { terrain } else { terrain.tcp(Tcp::default()) };
+    Ok(Some(World { topology, terrain, is_packet }))
 }
 
 fn story(options: &Options) -> Story {
@@ -91,7 +138,21 @@ fn story(options: &Options) -> Story {
         .up(options.rate)
         .down(options.rate)
         .delay(options.rtt / 2)
-        .configure(|config| (config.quantum, config.check) = (quantum, check));
+        .configure(|config| {
+            (config.quantum, config.check) = (quantum, check);
+            config.congestion = options.congestion;
+            config.notsent = options.notsent.unwrap_or(config.notsent);
+            if options.has_tls {
+                config.overhead = Overhead::TlsTcp;
+            }
+        });
+    let story = match &options.world {
+        Some(world) if world.is_packet => {
+            story.packets(world.topology.clone(), world.terrain.clone())
+        }
+        Some(world) => story.terrain(world.terrain.clone()),
+        None => story,
+    };
     match options.slow {
         None => story,
         Some(percent) => {
@@ -104,14 +165,13 @@ fn story(options: &Options) -> Story {
 fn report(options: &Options, sim: &Sim, wall: Duration) {
     let specs: Vec<_> = sim.hosts().map(|host| sim.spec(host)).collect();
     let receivers: Vec<_> = specs[1..].iter().map(|spec| (spec.up, spec.down)).collect();
-    let bound = bounds::kumar_ross(options.size, options.rate, &receivers);
+    let bound = bounds::kumar_ross(options.size, specs[0].up, &receivers);
     let blocks = options.size.div_ceil(options.block) as u32;
-    let whole_blocks =
-        bounds::mundinger(options.size, blocks, options.rate, receivers.len() as u32);
+    let whole_blocks = bounds::mundinger(options.size, blocks, specs[0].up, receivers.len() as u32);
     let done = sim.completions();
     let at = |share: f64| quantile(done, receivers.len(), share);
     let row = |name: &str, value: String| println!("{name:<34} {value}");
-    println!("{:?}, {} nodes, seed {}", options.system, options.nodes, options.seed);
+    println!("{:?}, {} nodes, seed {}", options.system, specs.len(), options.seed);
     row("bound (Kumar-Ross)", format!("{bound:.3} s"));
     row("bound (Mundinger, whole blocks)", format!("{whole_blocks:.3} s"));
     for (name, share) in
@@ -128,6 +188,11 @@ fn report(options: &Options, sim: &Sim, wall: Duration) {
     });
     row("source sent until 90% were done", source);
     report_traffic(sim, &row);
+    if let Some(network) = sim.network() {
+        let hops = network.hops();
+        let rate = hops as f64 / wall.as_secs_f64().max(1e-9) / 1e6;
+        row("packet hops", format!("{hops} ({rate:.2} million/s)"));
+    }
     row("wall time", format!("{:.2} s", wall.as_secs_f64()));
     let rate = sim.events() as f64 / wall.as_secs_f64().max(1e-9);
     row("events", format!("{} ({:.2} million/s)", sim.events(), rate / 1e6));
@@ -136,22 +201,30 @@ fn report(options: &Options, sim: &Sim, wall: Duration) {
 
 fn report_traffic(sim: &Sim, row: &impl Fn(&str, String)) {
     let mut all = anabranch_world::meter::Traffic::default();
-    let (mut depth, mut repeated, mut requests) = (0, 0, 0);
+    let (mut depth, mut requests) = (0, 0);
+    let mut again = [0; 4];
     for host in sim.hosts() {
         all = all.plus(sim.meter(host).total);
         let stats = sim.stats(host);
         depth = depth.max(stats.depth_now);
         requests += stats.requests;
-        repeated += stats.rerequests_lost
-            + stats.rerequests_slow
-            + stats.rerequests_bad
-            + stats.rerequests_endgame;
+        let stats = [
+            stats.rerequests_lost,
+            stats.rerequests_slow,
+            stats.rerequests_bad,
+            stats.rerequests_endgame,
+        ];
+        again.iter_mut().zip(stats).for_each(|(sum, count)| *sum += count);
     }
     let percent =
         |part: u64, whole: u64| format!("{:.3}%", part as f64 * 100.0 / whole.max(1) as f64);
     row("duplicates of payload", percent(all.duplicate_in, all.payload_in));
     row("control of frame bytes", percent(all.control_out, all.control_out + all.payload_out));
-    row("requests", format!("{requests}, of which again {repeated}"));
+    let [lost, slow, bad, endgame] = again;
+    row(
+        "requests",
+        format!("{requests}, again: {lost} lost, {slow} slow, {bad} refused, {endgame} at the end"),
+    );
     row("depth of the tree", depth.to_string());
 }
 

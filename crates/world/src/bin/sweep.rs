@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 const USAGE: &str =
-    "usage: sweep [--seeds A..B] [--system bullet-prime|star] [--threads N] [--show FAILURES]
-    [--verbose]";
+    "usage: sweep [--seeds A..B] [--system bullet-prime|star|bittorrent] [--threads N]
+    [--show FAILURES] [--verbose]";
 
 struct Options {
     seeds: Range<u64>,

@@ -54,15 +54,12 @@ impl Default for TcpSpec {
 }
 
 impl TcpSpec {
-    /// As ns-2 has it in the thesis (§3.3.1): 1000 bytes of payload and 40 of headers, an initial
-    /// window of two segments, no set-up, and an acknowledgement for each segment.
+    /// As ns-2 has it in the thesis (§3.3.1): [`tcp::Config::as_in_ns2`] with 1000 bytes of payload, and
+    /// an initial window of two segments.
     pub fn ns2() -> TcpSpec {
-        let mut spec = TcpSpec { window_initial: 2, ..TcpSpec::default() };
-        spec.config.handshake = false;
-        spec.config.header_len = Some(40);
-        spec.config.sending.mss = 1000;
-        spec.config.receiving.delayed_ack = None;
-        spec
+        let mut config = tcp::Config::as_in_ns2(1000);
+        config.receiving.buffer = BUFFER;
+        TcpSpec { window_initial: 2, config, ..TcpSpec::default() }
     }
 
     /// Bytes of payload of a full segment.

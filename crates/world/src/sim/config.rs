@@ -15,6 +15,29 @@ pub enum Wire {
     Fluid,
     /// The path's delay only, for control planes: a block on it fails the run.
     Latency,
+    /// A pair of TCP endpoints over a packet-level network: see `Sim::over_packets`.
+    Packet,
+}
+
+/// The congestion control of the packet wire's endpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Congestion {
+    /// CUBIC with HyStart, as hosts of today.
+    #[default]
+    Cubic,
+    /// NewReno.
+    NewReno,
+}
+
+impl std::str::FromStr for Congestion {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Congestion, String> {
+        match name {
+            "cubic" => Ok(Congestion::Cubic),
+            "newreno" => Ok(Congestion::NewReno),
+            _ => Err(format!("unknown congestion control {name:?}: cubic or newreno")),
+        }
+    }
 }
 
 /// How often the fluid wire makes its rates anew.
@@ -35,7 +58,8 @@ pub enum Overhead {
     /// None: rates are net of headers, as the bounds are.
     #[default]
     None,
-    /// TLS records (22 bytes per 16 KiB begun) and TCP/IP headers (40 bytes per 1,460 begun).
+    /// TLS records (22 bytes per 16 KiB begun) and TCP/IP headers (40 bytes per 1,460 begun). On the
+    /// packet wire only the former: headers are there anyway.
     TlsTcp,
 }
 
@@ -67,6 +91,11 @@ pub struct Config {
     pub quantum: Quantum,
     /// What lower layers add. Default nothing.
     pub overhead: Overhead,
+    /// On the packet wire: the congestion control. Default CUBIC.
+    pub congestion: Congestion,
+    /// On the packet wire: a pipe takes frames while fewer bytes than this wait unsent in TCP.
+    /// Default 128 KiB, as real links set `TCP_NOTSENT_LOWAT`. Raised, messages wait longer.
+    pub notsent: u64,
     /// The sessions' parameters.
     pub link: LinkConfig,
     /// A dial that meets silence fails after this long. Default 3 s.
@@ -77,6 +106,8 @@ pub struct Config {
     pub check: bool,
     /// The interval of the series over time. Default 1 s.
     pub interval: Duration,
+    /// Whether every host's arrivals of blocks are kept, 24 bytes each. Default no.
+    pub arrivals: bool,
 }
 
 impl Config {
@@ -89,11 +120,14 @@ impl Config {
             wire: Wire::Fluid,
             quantum: Quantum::Adaptive,
             overhead: Overhead::None,
+            congestion: Congestion::Cubic,
+            notsent: 128 * 1024,
             link: LinkConfig::default(),
             dial_timeout: Duration::from_secs(3),
             timer_step: Duration::from_micros(50),
             check: cfg!(debug_assertions),
             interval: Duration::from_secs(1),
+            arrivals: false,
         }
     }
 }

@@ -104,6 +104,7 @@ impl Sim {
         let succeeds = !is_cut && lives[0] && (lives[1] || !is_listener);
         if succeeds && is_listener {
             self.forget_old_link(listener, dialler);
+            self.make_connection(set_up.first);
             self.open(end);
             let at = self.now + self.paths.delay(listener, dialler);
             self.pipes[end as usize].arrives_after = at;

@@ -1,7 +1,7 @@
 //! What can happen to a world while it runs.
 
-use super::Sim;
 use super::host::{HostId, Life};
+use super::{Sim, Wire};
 use crate::event::Event;
 use crate::topology::{Changed, LinkIx};
 use crate::units::Rate;
@@ -85,8 +85,13 @@ impl Sim {
                 host.info.contact.reachable = is;
             }
             Fault::Links(changes) => {
+                self.change_links(&changes);
                 for (host, up, down) in self.paths.apply(&changes) {
-                    self.set_rates(HostId(host), up, down);
+                    let spec = &mut self.hosts[host as usize].spec;
+                    (spec.up, spec.down) = (up, down);
+                    if self.config.wire != Wire::Packet {
+                        self.set_rates(HostId(host), up, down);
+                    }
                 }
                 self.refresh_pipes();
             }
@@ -95,6 +100,13 @@ impl Sim {
     }
 
     fn change_paths(&mut self, fault: Fault) {
+        if let (Wire::Packet, Fault::Delay(..) | Fault::PathRate(..)) = (self.config.wire, &fault) {
+            return self.refuse(
+                "on the packet wire two hosts have no path of their own whose delay or rate could \
+                 change; change the topology's links instead"
+                    .into(),
+            );
+        }
         let hosts = self.hosts.len() as u32;
         let paths = &mut self.paths;
         match fault {
@@ -168,7 +180,15 @@ impl Sim {
         let is_silent = life == Life::Crashed && self.hosts[host as usize].is_silent;
         let peers = std::mem::take(&mut self.hosts[host as usize].peers);
         for (peer, end) in peers {
-            self.drop_end(end);
+            let is_packet = self.config.wire == Wire::Packet;
+            if is_silent && is_packet {
+                self.vanish(end);
+            } else {
+                self.drop_end(end, false);
+            }
+            if is_packet {
+                continue;
+            }
             if is_silent {
                 self.stall(end ^ 1);
                 self.hosts[host as usize].forgotten.push(end ^ 1);
@@ -182,6 +202,9 @@ impl Sim {
     fn set_rates(&mut self, host: HostId, up: Rate, down: Rate) {
         let spec = &mut self.hosts[host.0 as usize].spec;
         (spec.up, spec.down) = (up, down);
+        if self.config.wire == Wire::Packet {
+            return self.change_access(host.0, up, down);
+        }
         self.fluid.set_host(self.now, host.0, up.as_f64(), down.as_f64(), &mut self.queue);
     }
 }

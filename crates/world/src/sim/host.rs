@@ -74,6 +74,17 @@ pub enum Life {
     Failed(FailReason),
 }
 
+/// A block that came whole and right, held before or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockArrival {
+    /// When.
+    pub at: Time,
+    /// Who sent it.
+    pub from: HostId,
+    /// Which.
+    pub block: BlockIndex,
+}
+
 /// What waits for a host's member.
 #[derive(Debug)]
 pub(super) enum Arrival {
@@ -117,6 +128,7 @@ pub(super) struct Host {
     pub(super) contacts_last: Vec<PeerInfo>,
     pub(super) stats_last: Stats,
     pub(super) meter: Meter,
+    pub(super) arrivals: Vec<BlockArrival>,
 }
 
 impl Host {
@@ -171,6 +183,7 @@ impl Sim {
             contacts_last: Vec::new(),
             stats_last: Stats::default(),
             meter: Meter::new(config.interval),
+            arrivals: Vec::new(),
         });
         self.schedule(start, first_start);
         id
@@ -266,8 +279,12 @@ impl Sim {
         if is_corrupt {
             return Input::BadBlock { link, block, corrupt: true };
         }
+        let from = HostId(self.ends[(end ^ 1) as usize].host);
         let state = &mut self.hosts[host as usize];
         let duplicate = !state.holdings.hold(block);
+        if self.config.arrivals {
+            state.arrivals.push(BlockArrival { at: self.now, from, block });
+        }
         if duplicate {
             state.meter.total.duplicate_in += u64::from(state.holdings.block_len(block));
         }

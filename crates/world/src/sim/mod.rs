@@ -15,22 +15,26 @@ mod dial;
 mod fault;
 mod host;
 mod member;
+mod packets;
 mod view;
 mod wire;
 
 pub use crate::event::TraceHash;
 pub use crate::paths::DelayFn;
-pub use config::{Config, Factory, Overhead, Quantum, Wire};
+pub use config::{Config, Congestion, Factory, Overhead, Quantum, Wire};
 pub use fault::Fault;
-pub use host::{HostId, HostSpec, Life};
+pub use host::{BlockArrival, HostId, HostSpec, Life};
 
 use crate::event::{Event, Queue};
 use crate::fluid::Fluid;
+use crate::net::{Network, Packet};
 use crate::paths::Paths;
 use crate::terrain::Terrain;
+use crate::topology::Topology;
 use anabranch_proto::link::FRAGMENT_LEN_MAX;
 use anabranch_proto::overlay::{Outcome, Output};
 use anabranch_proto::time::{Duration, Time};
+use anabranch_proto::transport;
 use host::Host;
 use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
@@ -49,6 +53,12 @@ pub enum SimError {
         host: String,
         /// When.
         time: Time,
+    },
+    /// The packet wire cannot do what was asked of it.
+    #[error("{what}")]
+    NotOnPackets {
+        /// What, and what to do instead.
+        what: String,
     },
     /// Something that must always hold does not.
     #[error("at {time:?} {host}: {what}")]
@@ -104,6 +114,7 @@ pub struct Sim {
     names: BTreeMap<String, HostId>,
     paths: Paths,
     fluid: Fluid,
+    packets: Option<Box<packets::Packets>>,
     ends: Vec<End>,
     pipes: Vec<Pipe>,
     dials: dial::Dials,
@@ -133,6 +144,7 @@ impl Sim {
             names: BTreeMap::new(),
             paths: Paths::uniform(delay),
             fluid,
+            packets: None,
             ends: Vec::new(),
             pipes: Vec::new(),
             dials: dial::Dials::default(),
@@ -163,6 +175,26 @@ impl Sim {
         sim
     }
 
+    /// A world on a topology whose links carry packets: the terrain says who is where, the topology
+    /// it was made from is what the packets pass.
+    pub fn over_packets(
+        topology: &Topology,
+        terrain: Terrain,
+        config: Config,
+        factory: Factory,
+    ) -> Sim {
+        let (nodes, access) = terrain.ports();
+        let packets = packets::Packets::new(topology, nodes, access, config.seed);
+        let mut sim = Sim::over(terrain, Config { wire: Wire::Packet, ..config }, factory);
+        sim.packets = Some(Box::new(packets));
+        sim
+    }
+
+    /// The packet wire's network, for its statistics.
+    pub fn network(&self) -> Option<&Network<transport::Packet>> {
+        self.packets.as_ref().map(|packets| packets.network())
+    }
+
     /// Gives every ordered pair of hosts a delay of its own; before the run starts.
     pub fn set_delays(&mut self, delay: DelayFn) {
         self.paths = Paths::computed(delay);
@@ -180,9 +212,22 @@ impl Sim {
     /// end of a host. Returns whether it held.
     pub fn run(&mut self, limit: Time, stop: impl Fn(&Sim) -> bool) -> Result<bool, SimError> {
         self.choose_quantum();
-        while let Some((time, event)) = self.queue.pop_until(limit) {
-            self.count_event(time)?;
-            let is_turning_point = self.handle_event(event);
+        if self.config.wire == Wire::Packet && self.packets.is_none() {
+            let what = "the packet wire needs a topology: make the world with Sim::over_packets, or the \
+                        story with Story::packets";
+            return Err(SimError::NotOnPackets { what: what.into() });
+        }
+        while let Some(next) = self.next(limit) {
+            let is_turning_point = match next {
+                Next::Packet(time, packet) => {
+                    self.count_event(time)?;
+                    self.handle_packet(packet)
+                }
+                Next::Event(time, event) => {
+                    self.count_event(time)?;
+                    self.handle_event(event)
+                }
+            };
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
@@ -192,6 +237,25 @@ impl Sim {
         }
         self.now = self.now.max(limit);
         Ok(stop(self))
+    }
+
+    /// What is next up to `limit`; at one time the network comes first.
+    fn next(&mut self, limit: Time) -> Option<Next> {
+        if let Some(packets) = &mut self.packets {
+            let until = self.queue.next().map_or(limit, |next| next.min(limit));
+            if let Some((time, packet)) = packets.poll(until) {
+                return Some(Next::Packet(time, packet));
+            }
+        }
+        self.queue.pop_until(limit).map(|(time, event)| Next::Event(time, event))
+    }
+
+    fn handle_packet(&mut self, packet: Packet<transport::Packet>) -> bool {
+        let (done, changes) = (self.completions.len(), self.life_changes);
+        self.trace.add(self.now.0);
+        self.on_packet(packet);
+        self.settle();
+        done != self.completions.len() || changes != self.life_changes
     }
 
     fn count_event(&mut self, time: Time) -> Result<(), SimError> {
@@ -214,6 +278,7 @@ impl Sim {
             Event::Served { flow, turn } => self.on_served(flow, turn),
             Event::Deliver { flow, frames } => self.on_deliver(flow, frames),
             Event::Boundary => self.fluid.rebalance(self.now, &mut self.queue),
+            Event::TcpDue { end } => self.on_tcp_due(end),
             Event::SessionDue { end } => self.on_session_due(end),
             Event::MemberDue { host } => self.on_member_due(host),
             Event::Hello { end } => self.on_hello(end),
@@ -271,6 +336,12 @@ impl Sim {
         let (host, time) = (host.to_owned(), self.now);
         self.failure.get_or_insert(SimError::Violation { host, time, what });
     }
+}
+
+/// What a run does next.
+enum Next {
+    Packet(Time, Packet<transport::Packet>),
+    Event(Time, Event),
 }
 
 const EVENTS_AT_ONCE_MAX: u64 = 1_000_000;

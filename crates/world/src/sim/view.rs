@@ -1,6 +1,6 @@
 //! What can be seen of a world from outside.
 
-use super::host::Host;
+use super::host::{BlockArrival, Host};
 use super::{Completion, Config, HostId, HostSpec, Life, Sim, SimError, TraceHash};
 use crate::clock::Clock;
 use crate::meter::Meter;
@@ -77,6 +77,11 @@ impl Sim {
     /// What a host sent and received.
     pub fn meter(&self, host: HostId) -> &Meter {
         &self.at(host).meter
+    }
+
+    /// The blocks that came to a host, in order; none unless [`Config::arrivals`] asks for them.
+    pub fn arrivals(&self, host: HostId) -> &[BlockArrival] {
+        &self.at(host).arrivals
     }
 
     /// How many links a host has now.

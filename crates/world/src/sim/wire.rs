@@ -25,10 +25,17 @@ pub(super) struct End {
     incoming: Option<(BlockIndex, Vec<u8>)>,
 }
 
+impl End {
+    pub(super) fn drop_session(&mut self) {
+        self.session = None;
+        self.incoming = None;
+    }
+}
+
 /// The frames on their way from one end to the other.
 pub(super) struct Pipe {
     /// In flight, and at the back those in service.
-    frames: VecDeque<Frame>,
+    pub(super) frames: VecDeque<Frame>,
     in_service: u32,
     payload: u64,
     control: u64,
@@ -40,6 +47,8 @@ pub(super) struct Pipe {
     cap: f64,
     /// The far host is gone without a word: nothing is acknowledged, so nothing more is sent.
     is_dead: bool,
+    /// Whether the set-up was over once, at the end it leaves from.
+    pub(super) was_open: bool,
     /// Nothing arrives before this: order is kept when the delay changes.
     pub(super) arrives_after: Time,
 }
@@ -67,6 +76,7 @@ impl Sim {
                 delay,
                 cap,
                 is_dead: false,
+                was_open: false,
                 arrives_after: Time::ZERO,
             });
         }
@@ -86,6 +96,8 @@ impl Sim {
         let dialled = side_of(end) == 0;
         let up = Input::LinkUp { link, peer: info.id, contact: info.contact, class, dialled };
         self.give(host, up);
+        self.pipes[end as usize].was_open = true;
+        self.open_connection(end);
     }
 
     /// Ends a link in good order: what is queued goes out first.
@@ -98,6 +110,9 @@ impl Sim {
 
     /// Gives an idle pipe its next parcel, when its session has one.
     pub(super) fn pump(&mut self, end: u32) {
+        if self.config.wire == Wire::Packet {
+            return self.pump_packets(end);
+        }
         if self.pipes[end as usize].in_service > 0 {
             return;
         }
@@ -173,7 +188,7 @@ impl Sim {
         self.queue.push(pipe.arrives_after, Event::Deliver { flow, frames });
     }
 
-    fn end_if_flushed(&mut self, end: u32) {
+    pub(super) fn end_if_flushed(&mut self, end: u32) {
         if let Some(session) = &mut self.ends[end as usize].session
             && session.is_flushed()
         {
@@ -276,9 +291,11 @@ impl Sim {
 
     fn on_down(&mut self, end: u32, reason: DownReason) {
         let (host, peer) = (self.ends[end as usize].host, self.ends[end as usize].peer);
-        self.drop_end(end);
+        let in_order = matches!(reason, DownReason::Local | DownReason::Remote);
+        self.drop_end(end, in_order);
         self.give(host, Input::LinkDown { link: LinkId(end / 2), reason });
-        if matches!(reason, DownReason::Silent | DownReason::Broken) {
+        // TCP's own reset says so on the packet wire.
+        if !in_order && self.config.wire != Wire::Packet {
             let at = self.now + self.pipes[end as usize].delay;
             self.queue.push(at, Event::Break { end: end ^ 1 });
         }
@@ -290,10 +307,13 @@ impl Sim {
     }
 
     /// Forgets the session at `end` and what its pipe has not sent; what is in flight arrives.
-    pub(super) fn drop_end(&mut self, end: u32) {
+    /// `in_order`: nothing that the session sent is to be lost.
+    pub(super) fn drop_end(&mut self, end: u32, in_order: bool) {
         let state = &mut self.ends[end as usize];
-        state.session = None;
-        state.incoming = None;
+        state.drop_session();
+        if self.config.wire == Wire::Packet {
+            return self.end_connection(end, in_order);
+        }
         let pipe = &mut self.pipes[end as usize];
         pipe.held = None;
         for _ in 0..std::mem::take(&mut pipe.in_service) {
@@ -310,6 +330,9 @@ impl Sim {
 
     /// Brings all pipes in line with the paths, after these have changed.
     pub(super) fn refresh_pipes(&mut self) {
+        if self.config.wire == Wire::Packet {
+            return;
+        }
         for end in 0..self.ends.len() as u32 {
             let (host, peer) = (self.ends[end as usize].host, self.ends[end as usize].peer);
             let pipe = &mut self.pipes[end as usize];
@@ -355,7 +378,7 @@ impl Pipe {
 }
 
 /// A frame's bytes: (payload, control).
-fn split_len(frame: &Frame) -> (u64, u64) {
+pub(super) fn split_len(frame: &Frame) -> (u64, u64) {
     let len = frame.wire_len() as u64;
     match frame {
         Frame::Fragment { len: payload } => (u64::from(*payload), len - u64::from(*payload)),

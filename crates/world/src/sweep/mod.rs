@@ -35,12 +35,12 @@ pub struct Subject {
 impl Subject {
     /// A system with its default parameters.
     pub fn of(system: System) -> Subject {
-        let (name, survives_source) = match system {
-            System::BulletPrime => ("bullet-prime", true),
-            System::Star => ("star", false),
+        let survives_source = match system {
+            System::BulletPrime | System::BitTorrent => true,
+            System::Star => false,
         };
         let member = Arc::new(move |setup| system.member(setup));
-        Subject { name: name.to_owned(), member, survives_source }
+        Subject { name: system.name().to_owned(), member, survives_source }
     }
 }
 

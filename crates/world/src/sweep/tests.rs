@@ -11,6 +11,15 @@ fn two_hundred_seeds_pass_on_star() {
 }
 
 #[test]
+fn two_hundred_seeds_pass_on_bittorrent() {
+    let summary = run(&Subject::of(System::BitTorrent), 0..200, 2);
+    if let Some(failed) = summary.failed.first() {
+        panic!("{} of 200 seeds failed; {failed}", summary.failed.len());
+    }
+    assert!(summary.due >= 180, "liveness was due in {} seeds only", summary.due);
+}
+
+#[test]
 fn the_draws_cover_every_kind_of_trouble() {
     let scenarios: Vec<Scenario> = (0..200).map(|seed| Scenario::draw(seed, true)).collect();
     let count = |has: &dyn Fn(&Scenario) -> bool| scenarios.iter().filter(|s| has(s)).count();

@@ -102,7 +102,7 @@ fn newreno_over_random_loss_has_the_throughput_of_the_padhye_formula() {
             flows.goodput_of(group) / 1_000.0
         });
         let path = Path { mss: 1.0, rtt: ms(100), loss: p, per_ack: 1.0 };
-        let (measured, expected) = (median(rates.collect()), padhye(&path, ms(300)));
+        let (measured, expected) = (median(rates.collect()), padhye(&path, ms(200)));
         eprintln!("newreno {p}: {measured:.0} packets/s, Padhye {expected:.0}");
         assert!((measured / expected - 1.0).abs() < 0.1, "{p}: {measured} for {expected}");
     }
@@ -239,9 +239,9 @@ fn mice_all_complete_and_the_same_seed_gives_the_same_run() {
     assert_eq!(records, mice(1));
     assert_ne!(records, mice(2));
     let (elephants, mice) = records.split_at(2);
-    assert!(
-        elephants.iter().all(|record| record.delivered > 5_000_000 && record.arrived.is_none())
-    );
+    for record in elephants {
+        assert!(record.delivered > 3_000_000 && record.arrived.is_none(), "{record:?}");
+    }
     assert!(mice.len().abs_diff(1000) < 120, "{}", mice.len());
     for record in mice {
         assert_eq!(Some(record.delivered), record.bytes);

@@ -33,6 +33,8 @@ pub struct Config {
     pub peers_min: usize,
     /// Most senders, and most receivers. Default 25.
     pub peers_max: usize,
+    /// Most senders, when fewer than `peers_max` (Bullet §5.11 has 5). Default 25.
+    pub senders_max: usize,
     /// Whether the numbers of peers adapt (Fig. 5). Default true.
     pub peers_adapt: bool,
     /// How often peers are judged, and the span over which their bandwidth is compared; RanSub
@@ -69,6 +71,7 @@ impl Default for Config {
             peers_initial: 10,
             peers_min: 6,
             peers_max: 25,
+            senders_max: 25,
             peers_adapt: true,
             judge_interval: Duration::from_secs(5),
             prune_sigma: 1.5,

@@ -90,7 +90,8 @@ impl BulletPrime {
     /// A member that has not started.
     pub fn new(setup: Setup, config: Config) -> BulletPrime {
         let bounds = (config.peers_min, config.peers_max);
-        let limit = || PeerLimit::new(config.peers_initial, bounds);
+        let limit = |bounds| PeerLimit::new(config.peers_initial, bounds);
+        let senders_max = config.senders_max.clamp(1, config.peers_max);
         let tree =
             Tree::new(config.tree.clone(), setup.me.clone(), setup.source, setup.bootstrap.clone());
         BulletPrime {
@@ -103,8 +104,8 @@ impl BulletPrime {
             upload: Upload::new(config.in_front),
             push: None,
             candidates: Candidates::default(),
-            sender_limit: limit(),
-            receiver_limit: limit(),
+            sender_limit: limit((config.peers_min.min(senders_max), senders_max)),
+            receiver_limit: limit(bounds),
             fan_out: PeerLimit::new(config.tree.root_children_max, bounds),
             judged_at: Time::ZERO,
             tick_at: None,
@@ -397,9 +398,9 @@ impl Overlay for BulletPrime {
         self.tree.check_invariants()?;
         self.download.check_invariants(holdings.held())?;
         self.upload.check_invariants()?;
-        let most = self.config.peers_max;
-        if self.download.active_count() > most || self.upload.receivers().len() > most {
-            return Err(format!("more than {most} senders or receivers"));
+        let (senders, receivers) = (self.download.active_count(), self.upload.receivers().len());
+        if senders > self.senders_max() || receivers > self.config.peers_max {
+            return Err(format!("{senders} senders and {receivers} receivers are too many"));
         }
         if self.done_at.is_some() && self.download.is_waiting() {
             return Err("complete, and still asking for blocks".into());

@@ -80,7 +80,7 @@ impl BulletPrime {
         if let Some(peer) = self.directory.peer(link) {
             self.candidates.on_answer(&peer.id);
         }
-        let room = self.download.active_count() < self.config.peers_max;
+        let room = self.download.active_count() < self.senders_max();
         let available = have.bitmap(ctx.holdings.blocks());
         if self.download.is_active(link) {
             return;
@@ -104,6 +104,11 @@ impl BulletPrime {
             self.candidates.on_refused(ctx.now, &peer.id);
             self.seek_senders(ctx);
         }
+    }
+
+    /// Most senders this member ever has.
+    pub(super) fn senders_max(&self) -> usize {
+        self.config.senders_max.clamp(1, self.config.peers_max)
     }
 
     // ---- ending peerings ----

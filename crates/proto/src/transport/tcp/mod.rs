@@ -1,7 +1,7 @@
 //! TCP with SACK, as two ends of a connection of packets in virtual or real time.
 //!
 //! What a host of today does, by its RFCs: selective acknowledgements and their recovery (2018,
-//! 2883, 6675), the retransmission timer over timestamps (6298, 7323), limited transmit (3042),
+//! 2883, 6675, 6937), the retransmission timer over timestamps (6298, 7323), limited transmit (3042),
 //! delayed acknowledgements (5681), flow control with window updates and probes (9293), undoing
 //! (3522, 3708), over any [`CongestionControl`]. Offsets of 64 bits stand for sequence numbers.
 //!
@@ -18,7 +18,7 @@
 //!
 //! Deviations: there is no TIME-WAIT; an endpoint answers for as long as it is kept. SYN and FIN
 //! take no sequence number. Every packet carries a timestamp. The initial window is not reduced
-//! after a lost SYN. Not there: ECN, urgent data, Nagle's rule, tail loss probes, pacing, PRR.
+//! after a lost SYN. Not there: ECN, urgent data, Nagle's rule, tail loss probes, pacing.
 //!
 //! Page: `docs/transports.md`.
 
@@ -29,7 +29,7 @@ pub mod sender;
 
 use super::packet::{Body, Class, IP_LEN, Packet, Segment};
 use super::{CongestionControl, Event, Failure, Probe, Transport};
-use crate::time::{Time, earliest};
+use crate::time::{Duration, Time, earliest};
 use receiver::{Receiver, blocks_len};
 use sender::{Outgoing, Sender};
 
@@ -71,6 +71,29 @@ impl Default for Config {
             peer_window: None,
             sending: sender::Config::default(),
             receiving: receiver::Config::default(),
+        }
+    }
+}
+
+impl Config {
+    /// As ns-2's `sack1` has it, and so the thesis: no handshake, headers of 40 bytes, every
+    /// segment acknowledged, recovery by the pipe alone, nothing undone, and a time-out in ticks of
+    /// 10 ms. The initial window to go with it is two segments.
+    pub fn as_in_ns2(mss: u32) -> Config {
+        let rto = rto::Limits { granularity: Duration::from_millis(10), ..rto::Limits::default() };
+        Config {
+            handshake: false,
+            header_len: Some(40),
+            sending: sender::Config {
+                mss,
+                finds_lost_resends: false,
+                proportional: false,
+                undoes: false,
+                rto,
+                ..sender::Config::default()
+            },
+            receiving: receiver::Config { delayed_ack: None, ..receiver::Config::default() },
+            ..Config::default()
         }
     }
 }

@@ -135,6 +135,10 @@ impl Scoreboard {
             self.uncount(part);
             news += part.len();
         }
+        // A peer that never echoes must not make them pile up.
+        while self.resends.front().is_some_and(|resend| resend.end <= ack) {
+            self.resends.pop_front();
+        }
         self.sacked -= (ack - self.una) - news;
         self.una = ack;
         self.known = self.known.max(ack);
@@ -333,22 +337,19 @@ impl Scoreboard {
         }
         let from = self.run_behind(self.lost_from);
         let at = from + self.runs.range(from..).position(|run| run.state == State::Lost)?;
-        let range = self.resend(at);
+        let range = self.resend(at, now, is_watched);
         self.lost_from = range.end;
-        self.lost -= range.end - range.start;
-        if is_watched {
-            self.resends.push_back(Resend { start: range.start, end: range.end, sent: now });
-        }
+        self.lost -= range.len();
         Some(range)
     }
 
     /// *NextSeg* rule 3: the first segment below the highest block that was not resent, though it
     /// is not lost.
-    pub fn resend_doubtful(&mut self) -> Option<Range> {
+    pub fn resend_doubtful(&mut self, now: Time, is_watched: bool) -> Option<Range> {
         let at = self.run_behind(self.judged.max(self.resent_to));
         // The tail behind the highest block is not below a block.
         self.runs.get(at).filter(|run| run.state == State::Out && run.end < self.known)?;
-        Some(self.resend(at))
+        Some(self.resend(at, now, is_watched))
     }
 
     /// *NextSeg* rule 4: the last segment that is not acknowledged. Only the caller knows that it
@@ -362,7 +363,7 @@ impl Scoreboard {
     }
 
     /// The first segment of the run at `at` is resent.
-    fn resend(&mut self, at: usize) -> Range {
+    fn resend(&mut self, at: usize, now: Time, is_watched: bool) -> Range {
         let run = self.runs[at];
         let end = run.end.min(run.start + u64::from(self.mss));
         let part = Run { end, state: State::Resent, ..run };
@@ -386,6 +387,9 @@ impl Scoreboard {
             }
         }
         self.resent_to = self.resent_to.max(end);
+        if is_watched {
+            self.resends.push_back(Resend { start: run.start, end, sent: now });
+        }
         Range { start: run.start, end }
     }
 

@@ -40,6 +40,10 @@ pub struct Config {
     /// Whether the loss of a retransmission is found by later arrivals (as in RFC 8985) and not by
     /// a time-out alone, as RFC 6675 leaves it. Default yes.
     pub finds_lost_resends: bool,
+    /// Whether a recovery sends in proportion to what arrives until the window is as small as it
+    /// has to be (RFC 6937, with slow start as its bound), as Linux does. RFC 6675 and ns-2 send
+    /// nothing until the pipe has drained. Default yes.
+    pub proportional: bool,
     /// Whether the last segment of a window is resent once when nothing else may be (RFC 6675 §4,
     /// rule 4). Default yes.
     pub rescues: bool,
@@ -64,6 +68,7 @@ impl Default for Config {
             loss_threshold: 3,
             limited_transmit: true,
             finds_lost_resends: true,
+            proportional: true,
             rescues: true,
             undoes: true,
             idle_restart: true,
@@ -135,6 +140,33 @@ struct Doubt {
     unconfirmed: u64,
 }
 
+/// Proportional rate reduction (RFC 6937 §3). Bytes.
+#[derive(Clone, Copy, Debug)]
+struct Proportion {
+    /// *RecoverFS*: sent and not acknowledged in order when the recovery began.
+    flight: u64,
+    /// *prr_delivered*: known to have arrived since.
+    delivered: u64,
+    /// *prr_out*: sent since.
+    out: u64,
+    /// *sndcnt*: may go now.
+    budget: u64,
+}
+
+impl Proportion {
+    /// `news` bytes arrived; `pipe` are on their way and the window is to be `window`.
+    fn update(&mut self, news: u64, pipe: u64, window: u64, mss: u64) {
+        self.delivered += news;
+        self.budget = if pipe > window {
+            let share = u128::from(self.delivered) * u128::from(window);
+            let due = share.div_ceil(u128::from(self.flight.max(1)));
+            u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.out)
+        } else {
+            (window - pipe).min(self.delivered.saturating_sub(self.out).max(news) + mss)
+        };
+    }
+}
+
 /// See [the module](self).
 #[derive(Debug)]
 pub struct Sender {
@@ -163,6 +195,8 @@ pub struct Sender {
     limited_at: u64,
     burst_left: u32,
     doubt: Option<Doubt>,
+    /// In a recovery, unless the pipe alone rules.
+    proportion: Option<Proportion>,
     last_sent: Time,
     counts: Counts,
 }
@@ -188,6 +222,7 @@ impl Sender {
             limited_at: 0,
             burst_left: config.burst_max.unwrap_or(u32::MAX),
             doubt: None,
+            proportion: None,
             last_sent: Time::ZERO,
             counts: Counts::default(),
             config,
@@ -246,7 +281,10 @@ impl Sender {
     /// Bytes that could be written now and would go at once. What hands out virtual sequence
     /// numbers asks this before it does.
     pub fn room(&self) -> u64 {
-        let window = self.congestion.window().saturating_sub(self.in_flight());
+        let window = match &self.proportion {
+            Some(proportion) => proportion.budget,
+            None => self.congestion.window().saturating_sub(self.in_flight()),
+        };
         let edge = self.edge.saturating_sub(self.board.nxt());
         if self.board.lost() > 0 { 0 } else { window.min(edge).saturating_sub(self.unsent()) }
     }
@@ -283,24 +321,30 @@ impl Sender {
         self.burst_left = self.config.burst_max.unwrap_or(u32::MAX);
         match self.timer {
             Timer::Persist(_) => self.must_probe = true,
-            _ if self.is_probing => self.board.lose_all(),
+            _ if self.is_probing => self.send_all_again(),
             _ => self.time_out(now),
         }
         self.timer = Timer::Off;
         true
     }
 
+    /// What is out has to go again, without a word to the control.
+    fn send_all_again(&mut self) {
+        self.board.lose_all();
+        self.phase = Phase::Loss { point: self.board.nxt() };
+        self.proportion = None;
+        self.must_resend = true;
+    }
+
     fn time_out(&mut self, now: Time) {
         let out = self.board.nxt() - self.board.una();
         self.counts.timeouts += 1;
-        self.board.lose_all();
         if out == 0 {
             // Only the end of the stream is missing.
             self.fin = Fin::Wanted;
             return;
         }
-        self.phase = Phase::Loss { point: self.board.nxt() };
-        self.must_resend = true;
+        self.send_all_again();
         self.duplicates = 0;
         // Later time-outs keep the question that the first one raised.
         let doubt = Doubt { from: self.board.una(), since: None, unconfirmed: 0 };
@@ -328,13 +372,13 @@ impl Sender {
     /// *NextSeg* (RFC 6675 §4).
     fn next_segment(&mut self, now: Time, options: u32) -> Option<(Range, bool)> {
         let mss = u64::from(self.config.mss);
-        let fits = self.board.pipe() + mss <= self.congestion.window();
+        let fits = self.fits(mss);
+        let watched = self.config.finds_lost_resends;
         if self.board.lost() > 0 {
             if !(self.must_resend || (fits && self.burst_left > 0)) {
                 self.limited_at = self.board.nxt();
                 return None;
             }
-            let watched = self.config.finds_lost_resends;
             return self.board.resend_lost(now, watched).map(|range| (range, true));
         }
         if let Some(range) =
@@ -345,7 +389,7 @@ impl Sender {
         if !matches!(self.phase, Phase::Recovery { .. }) || !fits || self.unsent() > 0 {
             return None;
         }
-        if let Some(range) = self.board.resend_doubtful() {
+        if let Some(range) = self.board.resend_doubtful(now, watched) {
             return Some((range, true));
         }
         if self.rescued || !self.config.rescues {
@@ -378,7 +422,7 @@ impl Sender {
             return None;
         }
         self.restart_when_idle(now);
-        if self.in_flight() + len > self.congestion.window() || self.burst_left == 0 {
+        if !self.fits(len) || self.burst_left == 0 {
             self.limited_at = nxt.max(1);
             return None;
         }
@@ -400,6 +444,14 @@ impl Sender {
             && idle > self.rto.timeout()
         {
             self.congestion.on_idle(now, idle);
+        }
+    }
+
+    /// Whether the window lets `len` bytes go.
+    fn fits(&self, len: u64) -> bool {
+        match &self.proportion {
+            Some(proportion) => len <= proportion.budget,
+            None => self.in_flight() + len <= self.congestion.window(),
         }
     }
 
@@ -428,6 +480,10 @@ impl Sender {
         let is_first = is_resent && range.start == self.board.una();
         if is_first || !matches!(self.timer, Timer::Resend(_)) {
             self.timer = Timer::Resend(now + self.rto.timeout());
+        }
+        if let Some(proportion) = &mut self.proportion {
+            proportion.out += len;
+            proportion.budget = proportion.budget.saturating_sub(len);
         }
         self.must_resend = false;
         self.burst_left = self.burst_left.saturating_sub(1);

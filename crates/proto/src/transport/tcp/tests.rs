@@ -3,7 +3,6 @@
 mod validation;
 
 use super::*;
-use crate::time::Duration;
 use crate::transport::congestion::{NewReno, Start};
 use crate::transport::testing::{Fate, Path, Way};
 
@@ -44,6 +43,18 @@ fn a_bulk_transfer_fills_the_pipe_and_ends_on_both_sides() {
     assert_eq!(path.read[1], 10_000_000);
     assert!(path.told(1, Event::Finished).is_some());
     assert_eq!(path.ends[0].probe().timeouts, 0);
+}
+
+#[test]
+fn as_in_ns_2_packets_have_headers_of_40_bytes_and_each_is_acknowledged() {
+    let mut path = path(Config::as_in_ns2(1_000), way(), way());
+    path.logs = true;
+    send(&mut path, 100_000);
+    path.run(10.0);
+    let data = path.log.iter().filter(|packet| packet.1 == 0);
+    assert!(data.clone().all(|packet| packet.2.len() == 1_040));
+    assert_eq!(data.count(), 100);
+    assert_eq!(path.log.iter().filter(|packet| packet.1 == 1 && packet.2.len() == 40).count(), 100);
 }
 
 #[test]
@@ -234,7 +245,8 @@ proptest! {
     #[test]
     fn whatever_the_path_does_the_bytes_arrive_or_the_connection_fails(
         seed: u64, bytes in 1..400_000u64, loss in 0..40u32, other in 0..30u32,
-        handshake: bool, delayed: bool, limited: bool, watched: bool, buffer in 3_000..200_000u64,
+        handshake: bool, delayed: bool, limited: bool, watched: bool, proportional: bool,
+        buffer in 3_000..200_000u64,
     ) {
         let faults = |name| {
             let mut rng = stream(seed, name, "faults");
@@ -250,6 +262,7 @@ proptest! {
         let mut config = Config { handshake, ..Config::default() };
         config.sending.limited_transmit = limited;
         config.sending.finds_lost_resends = watched;
+        config.sending.proportional = proportional;
         config.receiving.buffer = buffer;
         config.receiving.delayed_ack = delayed.then_some(40 * MS);
         let ways = [way().faulty(faults("there")), way().faulty(faults("back"))];

@@ -52,8 +52,8 @@ fn a_gap_that_is_only_doubtful_is_resent_by_rule_3_and_the_tail_by_rule_4() {
     let mut board = board(100);
     board.sack(range(10, 15));
     assert_eq!(board.find_lost(), 0);
-    assert_eq!(board.resend_doubtful(), Some(range(0, 10)));
-    assert_eq!(board.resend_doubtful(), None);
+    assert_eq!(board.resend_doubtful(Time::ZERO, false), Some(range(0, 10)));
+    assert_eq!(board.resend_doubtful(Time::ZERO, false), None);
     assert_eq!(board.last_segment(), Some(range(90, 100)));
     board.sack(range(20, 100));
     assert_eq!(board.last_segment(), Some(range(15, 20)));
@@ -115,6 +115,29 @@ fn a_retransmission_passed_by_later_segments_is_lost_again() {
     assert_eq!(board.find_lost_resends(Time(3_000_000), MS), 10);
     assert_eq!(board.resend_lost(Time(4_000_000), true), Some(range(0, 10)));
     board.check_invariants();
+}
+
+#[test]
+fn a_doubtful_segment_that_was_resent_can_be_lost_too() {
+    let mut board = board(100);
+    board.sack(range(10, 15));
+    assert_eq!(board.resend_doubtful(Time(1), true), Some(range(0, 10)));
+    assert_eq!(board.find_lost_resends(Time(3), Duration::from_nanos(1)), 10);
+    assert_eq!(board.resend_lost(Time(4), true), Some(range(0, 10)));
+    board.check_invariants();
+}
+
+#[test]
+fn retransmissions_that_are_never_echoed_are_forgotten_when_they_are_acknowledged() {
+    let mut board = board(0);
+    for start in (0..10_000).step_by(100) {
+        board.sent(100);
+        board.sack(range(start + 10, start + 100));
+        board.find_lost();
+        assert!(board.resend_lost(Time::ZERO, true).is_some());
+        board.advance(start + 100);
+    }
+    assert!(board.resends.is_empty());
 }
 
 #[test]

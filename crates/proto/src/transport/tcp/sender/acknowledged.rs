@@ -1,6 +1,6 @@
 //! What an acknowledgement changes: the board, the measured times, the phase, the window.
 
-use super::{Doubt, Fin, Phase, Sender};
+use super::{Doubt, Fin, Phase, Proportion, Sender};
 use crate::time::{Duration, Time};
 use crate::transport::Acked;
 use crate::transport::packet::{Range, Segment};
@@ -44,6 +44,10 @@ impl Sender {
         self.undo_if_needless(now, segment, advanced, twice);
         self.leave_phase(now);
         let begins = self.find_losses(now, segment, blocks > 0);
+        if let Some(proportion) = &mut self.proportion {
+            let (pipe, window) = (self.board.pipe(), self.congestion.window());
+            proportion.update(news, pipe, window, u64::from(self.config.mss));
+        }
         if news > 0 {
             self.congestion.on_ack(&Acked {
                 now,
@@ -67,9 +71,7 @@ impl Sender {
         self.is_probing = self.edge < self.board.nxt();
         if !self.is_probing && self.board.una() < self.board.nxt() {
             // There was no place for the byte when it came.
-            self.board.lose_all();
-            self.must_resend = true;
-            self.phase = Phase::Loss { point: self.board.nxt() };
+            self.send_all_again();
         }
     }
 
@@ -134,6 +136,7 @@ impl Sender {
             self.board.unlose();
             self.board.find_lost();
             self.phase = Phase::Open;
+            self.proportion = None;
             self.must_resend = false;
             self.congestion.on_spurious(now);
         } else if arrived_before == Some(false) {
@@ -146,6 +149,7 @@ impl Sender {
         match self.phase {
             Phase::Recovery { point } if self.board.una() >= point => {
                 self.phase = Phase::Open;
+                self.proportion = None;
                 self.congestion.on_recovered(now);
             }
             Phase::Loss { point } if self.board.una() >= point => self.phase = Phase::Open,
@@ -162,7 +166,14 @@ impl Sender {
         let is_open_to_doubt = self.config.undoes && !self.board.awaits_resent();
         let doubt = Doubt { from: self.board.una(), since: None, unconfirmed: 0 };
         self.doubt = is_open_to_doubt.then_some(doubt);
-        self.congestion.on_loss(now, self.board.nxt() - self.board.una());
+        let flight = self.board.nxt() - self.board.una();
+        self.proportion = self.config.proportional.then_some(Proportion {
+            flight,
+            delivered: 0,
+            out: 0,
+            budget: 0,
+        });
+        self.congestion.on_loss(now, flight);
     }
 }
 

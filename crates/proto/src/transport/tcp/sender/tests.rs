@@ -58,7 +58,8 @@ fn the_first_duplicates_let_new_segments_go_by_rfc_3042() {
 
 #[test]
 fn recovery_resends_the_first_gap_at_once_and_the_others_as_the_pipe_drains() {
-    let mut sender = sender(Config::default(), 10_000);
+    let config = Config { proportional: false, ..Config::default() };
+    let mut sender = sender(config, 10_000);
     pull(&mut sender, at(0));
     // Segments 0 and 1 are lost: no byte is acknowledged, three segments are.
     sender.on_ack(at(100), &ack(0, &[(20, 30)], at(0)));
@@ -183,7 +184,8 @@ fn a_closed_window_is_probed_with_one_byte_for_as_long_as_the_peer_answers() {
         assert_eq!(pull(&mut sender, due), [(30, 31)]);
         sender.on_ack(due + 10 * MS, &shut);
     }
-    assert_eq!(sender.counts().timeouts, 0, "a shut window is no congestion");
+    let counts = sender.counts();
+    assert_eq!((counts.timeouts, counts.recoveries), (0, 0), "a shut window is no congestion");
     let now = sender.next_deadline().unwrap() - 100 * MS;
     sender.on_ack(now, &Segment { window: 100, echo: None, ..ack(30, &[], now) });
     assert_eq!(pull(&mut sender, now)[..2], [(30, 31), (31, 41)], "and at once when it opens");
@@ -258,6 +260,37 @@ fn a_loss_behind_the_point_of_a_recovery_is_a_reaction_of_its_own() {
     assert_eq!(sender.counts().recoveries, 1);
     sender.on_ack(at(201), &ack(100, &[(110, end)], at(100)));
     assert_eq!(sender.counts().recoveries, 2);
+}
+
+#[test]
+fn a_recovery_sends_one_for_two_that_arrive_by_rfc_6937_until_the_window_is_halved() {
+    let mut sender = sender(Config::default(), 10_000);
+    pull(&mut sender, at(0));
+    sender.on_ack(at(100), &ack(0, &[(10, 40)], at(0)));
+    // Three of ten arrived, so that two segments may go for a window of five: one is the resent.
+    assert_eq!(pull(&mut sender, at(100)), [(0, 10)]);
+    let mut sent = 0;
+    for end in 5..=10 {
+        sender.on_ack(at(100 + end), &ack(0, &[(10, 10 * end)], at(0)));
+        sent += pull(&mut sender, at(100 + end)).len();
+    }
+    assert_eq!((sent, sender.board.pipe()), (4, 50));
+    assert_eq!(sender.congestion.window(), 50);
+}
+
+#[test]
+fn a_sender_tells_how_many_bytes_would_go_at_once_if_they_were_written() {
+    let mut sender = sender(Config::default(), 0);
+    assert_eq!(sender.room(), 100);
+    sender.write(30);
+    assert_eq!(sender.room(), 70);
+    pull(&mut sender, at(0));
+    assert_eq!(sender.room(), 70);
+    sender.write(100);
+    assert_eq!(sender.room(), 0);
+    assert_eq!(pull(&mut sender, at(0)).len(), 7);
+    sender.on_ack(at(100), &ack(0, &[(10, 50)], at(0)));
+    assert_eq!(sender.room(), 0, "what is lost goes first");
 }
 
 #[test]

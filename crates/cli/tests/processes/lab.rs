@@ -1,0 +1,141 @@
+//! `anabranch lab run` and `list` as users and scripts run them.
+
+use crate::stage::{End, Program, Stage, number};
+use serde_json::Value;
+use std::process::Command;
+
+/// Small enough for a second, large enough to be interrupted.
+const SCENARIO: &str = r#"title = "a small file to a few"
+seeds = "1..3"
+[topology.generate]
+kind = "star"
+nodes = 5
+access = { rate = "10mbit", delay = "5ms" }
+[[system]]
+name = "mesh"
+overlay = "bullet-prime"
+[[workload]]
+kind = "file"
+source = "n1"
+size = "400kB"
+[sweep]
+"workload.file.block" = ["16KiB", "32KiB"]
+"#;
+
+fn lab(stage: &Stage, arguments: &[&str]) -> Command {
+    let mut command = stage.command("home");
+    command.arg("lab").args(arguments);
+    command
+}
+
+fn run(stage: &Stage, arguments: &[&str]) -> End {
+    Program::start(lab(stage, arguments)).end()
+}
+
+fn write(stage: &Stage, text: &str) {
+    std::fs::write(stage.path("s.toml"), text).unwrap();
+}
+
+#[test]
+fn a_scenario_gives_tables_figures_and_a_report_and_jobs_do_not_change_a_byte() {
+    let stage = Stage::new();
+    write(&stage, SCENARIO);
+    let one = run(&stage, &["run", "s.toml", "--out", "one", "--jobs", "1"]);
+    assert_eq!(one.code, Some(0), "{one:?}");
+    assert_eq!((&one.last["event"], &one.last["status"]), (&"result".into(), &"complete".into()));
+    assert_eq!(number(&one.last, "runs_finished"), 6);
+    let four = run(&stage, &["run", "s.toml", "--out", "four", "--jobs", "4"]);
+    assert_eq!(four.code, Some(0), "{four:?}");
+    for name in ["runs.csv", "completions.csv", "nodes.csv", "summary.json"] {
+        let read = |out: &str| std::fs::read(stage.path(out).join(name)).unwrap();
+        assert_eq!(read("one"), read("four"), "{name}");
+    }
+    let manifest = std::fs::read_to_string(stage.path("one/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!((&manifest["status"], &manifest["jobs"]), (&"complete".into(), &1.into()));
+    let report = std::fs::read_to_string(stage.path("one/report.html")).unwrap();
+    assert!(report.contains("a small file to a few") && report.contains("<svg"));
+}
+
+#[test]
+fn what_was_finished_is_kept_and_the_same_command_goes_on() {
+    let stage = Stage::new();
+    // Many runs, so that the interrupt comes in the middle on any machine.
+    write(&stage, &SCENARIO.replace("400kB", "4MB").replace("1..3", "1..200"));
+    let arguments = ["run", "s.toml", "--out", "out", "--jobs", "1"];
+    let mut program = Program::start(lab(&stage, &arguments));
+    program.wait_for(|event| event["event"] == "run" && number(event, "runs_done") == 3);
+    program.interrupt();
+    let end = program.end();
+    assert_eq!((end.code, &end.last["event"]), (Some(130), &"error".into()), "{end:?}");
+    assert!(end.stderr.contains("the same command goes on"), "{}", end.stderr);
+    let manifest = std::fs::read_to_string(stage.path("out/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["status"], "partial");
+    let finished = number(&manifest, "runs_finished");
+    assert!((3..400).contains(&finished), "{finished}");
+
+    // Fewer seeds of the same scenario: every run of seed 1 was among the first.
+    let end = run(&stage, &["run", "s.toml", "--out", "out", "--seed", "1"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert!(number(&end.last, "runs_kept") >= 1, "{end:?}");
+    assert!(end.stderr.contains("had been finished before and were kept"), "{}", end.stderr);
+}
+
+#[test]
+fn a_wrong_scenario_is_one_sentence_with_its_line_and_nothing_is_created() {
+    let stage = Stage::new();
+    for (from, to, expected) in [
+        ("seeds", "seads", "s.toml:2: a scenario has no key \"seads\"; did you mean \"seeds\"?"),
+        ("\"400kB\"", "400", "s.toml:13: `size`: the number 400 has no unit"),
+        ("\"10mbit\"", "\"-10mbit\"", "s.toml:6: "),
+        ("\"5ms\"", "\"5ms\", loss = 1.5", "s.toml:6: "),
+        ("\"n1\"", "\"n7\"", "s.toml:12: the topology has no host \"n7\"; did you mean"),
+        (
+            "workload.file.block",
+            "workload.fiel.block",
+            "s.toml:15: \"workload.fiel.block\": nothing",
+        ),
+        ("[\"16KiB\", \"32KiB\"]", "[]", "s.toml:15: \"workload.file.block\" has no values"),
+        ("nodes = 5", "nodes = 5\n[[topology.host]]\nname = \"n1\"", "s.toml:"),
+    ] {
+        assert!(SCENARIO.contains(from), "{from}");
+        write(&stage, &SCENARIO.replacen(from, to, 1));
+        let end = run(&stage, &["run", "s.toml", "--out", "out"]);
+        assert_eq!((end.code, &end.last["code"]), (Some(2), &2.into()), "{to}: {end:?}");
+        let errors: Vec<&str> =
+            end.stderr.lines().filter(|line| line.starts_with("anabranch: ")).collect();
+        assert!(errors.len() == 1 && errors[0].contains(expected), "{expected:?}: {errors:?}");
+        assert!(!stage.path("out").exists(), "{to}");
+    }
+}
+
+#[test]
+fn results_are_not_put_among_other_files() {
+    let stage = Stage::new();
+    write(&stage, SCENARIO);
+    std::fs::create_dir(stage.path("full")).unwrap();
+    std::fs::write(stage.path("full/thesis.tex"), "years of work").unwrap();
+    let end = run(&stage, &["run", "s.toml", "--out", "full"]);
+    assert_eq!(end.code, Some(6), "{end:?}");
+    assert!(end.stderr.contains("choose another folder with --out"), "{}", end.stderr);
+    let end = run(&stage, &["run", "no-such-scenario"]);
+    assert_eq!(end.code, Some(2), "{end:?}");
+    assert!(end.stderr.contains("see anabranch lab list"), "{}", end.stderr);
+}
+
+#[test]
+fn what_comes_with_the_program_is_listed_and_runs_by_name() {
+    let stage = Stage::new();
+    let end = run(&stage, &["list"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let names = |kind: &str| -> Vec<String> {
+        let entries = end.last[kind].as_array().unwrap().iter();
+        entries.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(names("scenarios").contains(&"dumbbell-tcp".to_owned()));
+    assert!(names("claims").contains(&"plt.loss".to_owned()));
+    let end = run(&stage, &["run", "file-star", "--quick"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    assert!(stage.path("lab-results/file-star/report.html").exists());
+}

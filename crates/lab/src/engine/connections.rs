@@ -1,0 +1,452 @@
+//! Runs of connections, on [`anabranch_world::flows`].
+
+use super::{Outcome, RunError, choose, network, quantiles};
+use crate::scenario::source::Fault;
+use crate::scenario::{
+    Experiment, Series, System, SystemKind, TcpControl, Transport, TransportKind, Workload,
+    WorkloadKind,
+};
+use crate::stats;
+use crate::table::Table;
+use anabranch_proto::random::{RngExt, stream};
+use anabranch_proto::time::{Duration, Time};
+use anabranch_proto::transport::congestion::{Choice, fast, xcp};
+use anabranch_proto::transport::{Class, udp};
+use anabranch_world::flows::{
+    Arrivals, Config, FlowIx, FlowSpec, Flows, Group, GroupIx, Record, Sizes, TcpSpec,
+    TransportSpec,
+};
+use anabranch_world::topology::{LinkIx, NodeIx, Routes, Topology};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A workload as it is run.
+struct Part<'a> {
+    workload: &'a Workload,
+    group: GroupIx,
+    /// Whether the system under test moves it.
+    is_systems: bool,
+}
+
+/// Checks hosts, ways and links, without running anything.
+pub(super) fn check(
+    experiment: &Experiment,
+    workloads: &[Workload],
+    topology: &Topology,
+    seed: u64,
+) -> Result<(), Fault> {
+    let config = config(experiment, topology, seed)?;
+    bottleneck(experiment, topology)?;
+    let mut flows = Flows::new(topology, config);
+    add_all(experiment, workloads, topology, seed, &mut flows).map(|_| ())
+}
+
+pub(super) fn run(
+    experiment: &Experiment,
+    workloads: &[Workload],
+    topology: &Topology,
+    seed: u64,
+    interrupt: &AtomicBool,
+) -> Result<Outcome, RunError> {
+    let broken = |fault: Fault| RunError::Failed(fault.text);
+    let config = config(experiment, topology, seed).map_err(broken)?;
+    let mut flows = Flows::new(topology, config);
+    let parts = add_all(experiment, workloads, topology, seed, &mut flows).map_err(broken)?;
+    for step in 1..=STEPS {
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(RunError::Interrupted);
+        }
+        flows.run_until(Time::ZERO + experiment.duration * step / STEPS);
+    }
+    let chosen = bottleneck(experiment, topology).map_err(broken)?;
+    let busiest = || {
+        let links = network::links(topology);
+        links.max_by(|a, b| flows.utilization(*a).total_cmp(&flows.utilization(*b)))
+    };
+    let view = View { experiment, topology, flows: &flows, parts: &parts };
+    Ok(view.outcome(chosen.or_else(busiest)))
+}
+
+fn config(experiment: &Experiment, topology: &Topology, seed: u64) -> Result<Config, Fault> {
+    let measure = &experiment.measure;
+    let span = &measure.span;
+    let links = match (measure.links.is_empty(), &measure.bottleneck) {
+        (false, _) => choose::links(topology, &measure.links, span)?,
+        (true, Some(named)) => choose::links(topology, std::slice::from_ref(named), span)?,
+        (true, None) if topology.links.len() <= LINKS_SAMPLED_MAX => {
+            network::links(topology).collect()
+        }
+        (true, None) => Vec::new(),
+    };
+    let warm_up = Time::ZERO + experiment.warmup;
+    let interval = measure.interval.unwrap_or(Duration::from_millis(100));
+    Ok(Config { seed, warm_up, sample: Some(interval), links })
+}
+
+/// The link that is named as the bottleneck: the first that fits.
+fn bottleneck(experiment: &Experiment, topology: &Topology) -> Result<Option<LinkIx>, Fault> {
+    let measure = &experiment.measure;
+    let Some(named) = &measure.bottleneck else { return Ok(None) };
+    let links = choose::links(topology, std::slice::from_ref(named), &measure.span)?;
+    Ok(links.first().copied())
+}
+
+fn add_all<'a>(
+    experiment: &Experiment,
+    workloads: &'a [Workload],
+    topology: &Topology,
+    seed: u64,
+    flows: &mut Flows,
+) -> Result<Vec<Part<'a>>, Fault> {
+    let mut routes = Routes::new(topology);
+    let mut parts = Vec::new();
+    for workload in workloads {
+        let pairs = choose::pairs(topology, &mut routes, &workload.from, &workload.to)?;
+        parts.push(add(experiment, workload, pairs, seed, flows));
+    }
+    Ok(parts)
+}
+
+fn add<'a>(
+    experiment: &Experiment,
+    workload: &'a Workload,
+    pairs: Vec<(NodeIx, NodeIx)>,
+    seed: u64,
+    flows: &mut Flows,
+) -> Part<'a> {
+    let (start, stop) =
+        (Time::ZERO + workload.active.0, workload.active.1.map(|at| Time::ZERO + at));
+    let own = match &workload.kind {
+        WorkloadKind::Bulk { transport, .. } | WorkloadKind::Mice { transport, .. } => transport,
+        WorkloadKind::Udp { .. } => &None,
+    };
+    let transport = own.as_ref().or(system_transport(&experiment.system));
+    let measures_windows = experiment.measure.series.contains(&Series::Window)
+        || experiment.measure.series.contains(&Series::Throughput);
+    let is_bulk = matches!(workload.kind, WorkloadKind::Bulk { .. });
+    let group = flows.add_group(Group {
+        name: workload.name.clone(),
+        transport: match (&workload.kind, transport) {
+            (WorkloadKind::Udp { rate, on_off, packet, class, .. }, _) => {
+                udp_spec(*rate, *on_off, *packet, *class)
+            }
+            (_, Some(transport)) => tcp_spec(transport),
+            (_, None) => TransportSpec::Tcp(TcpSpec::default()),
+        },
+        is_sampled: is_bulk && measures_windows,
+    });
+    let mut bulk = |count: Option<u32>, bytes, stagger: Duration, jitter: Duration| {
+        let mut rng = stream(seed, &workload.name, "lab: starts");
+        let count = count.unwrap_or(pairs.len() as u32);
+        for (number, &(from, to)) in (0..count).zip(pairs.iter().cycle()) {
+            let late = jitter.mul_f64(rng.random::<f64>());
+            flows.add(
+                group,
+                FlowSpec { from, to, start: start + stagger * number + late, stop, bytes },
+            );
+        }
+    };
+    match &workload.kind {
+        WorkloadKind::Bulk { count, size, stagger, jitter, .. } => {
+            bulk(*count, *size, *stagger, *jitter);
+        }
+        // Without a rate there is nothing.
+        WorkloadKind::Udp { rate: 0.0, .. } => {}
+        WorkloadKind::Udp { count, .. } => bulk(*count, None, Duration::ZERO, Duration::ZERO),
+        WorkloadKind::Mice { rate, mean, shape, largest, .. } => {
+            let payload = transport.map_or(1000.0, |transport| f64::from(transport.payload));
+            let max = (*largest as f64 / payload).ceil() as u64;
+            let size = Sizes { mean: *mean as f64 / payload, shape: *shape, max };
+            let stop = stop.unwrap_or(Time::ZERO + experiment.duration);
+            flows.add_arrivals(group, Arrivals { pairs, rate: *rate, size, start, stop });
+        }
+    }
+    let is_systems = own.is_none() && !matches!(workload.kind, WorkloadKind::Udp { .. });
+    Part { workload, group, is_systems }
+}
+
+fn system_transport(system: &System) -> Option<&Transport> {
+    match &system.kind {
+        SystemKind::Transport(transport) => Some(transport),
+        SystemKind::Overlay(_) => None,
+    }
+}
+
+fn tcp_spec(transport: &Transport) -> TransportSpec {
+    let congestion = match transport.kind {
+        TransportKind::Tcp(TcpControl::NewReno) => Choice::NewReno,
+        TransportKind::Tcp(TcpControl::Cubic) => Choice::Cubic,
+        TransportKind::Fast { alpha, mi } => {
+            let base = if mi { fast::Config::with_increase() } else { fast::Config::default() };
+            Choice::Fast(fast::Config { alpha: f64::from(alpha), ..base })
+        }
+        TransportKind::Xcp => Choice::Xcp(xcp::Config::default()),
+    };
+    let mut config = TcpSpec::default().config;
+    config.handshake = transport.handshake;
+    config.header_len = transport.header;
+    config.sending.mss = transport.payload;
+    config.receiving.mss = transport.payload;
+    if let Some(window) = transport.receive_window {
+        config.receiving.buffer = window;
+    }
+    if !transport.delayed_ack {
+        config.receiving.delayed_ack = None;
+    }
+    let window_initial = transport.initial_window;
+    TransportSpec::Tcp(TcpSpec { congestion, window_initial, ssthresh: None, config })
+}
+
+fn udp_spec(
+    rate: f64,
+    on_off: Option<(Duration, Duration)>,
+    payload: u32,
+    class: u8,
+) -> TransportSpec {
+    let pattern =
+        on_off.map_or(udp::Pattern::Constant, |(on, off)| udp::Pattern::OnOff { on, off });
+    TransportSpec::Udp(udp::Config { pattern, rate: rate as u64, payload, class: Class(class) })
+}
+
+/// A run that is over, for taking numbers from.
+struct View<'a> {
+    experiment: &'a Experiment,
+    topology: &'a Topology,
+    flows: &'a Flows,
+    parts: &'a [Part<'a>],
+}
+
+impl View<'_> {
+    fn outcome(&self, bottleneck: Option<LinkIx>) -> Outcome {
+        let mut outcome = Outcome::default();
+        self.goodput(&mut outcome, bottleneck);
+        if let Some(link) = bottleneck {
+            self.link(&mut outcome, link);
+        }
+        self.completions(&mut outcome);
+        for part in self.parts {
+            let name = part.workload.name.replace('-', "_");
+            outcome.set(format!("{name}_goodput_mbps"), self.flows.goodput_of(part.group) * MBIT);
+        }
+        outcome.tables.push(self.flows_table());
+        outcome.tables.push(self.links_table());
+        if !self.experiment.measure.series.is_empty() {
+            outcome.tables.push(self.series_table());
+        }
+        outcome
+    }
+
+    /// Flows of the system under test.
+    fn records(&self) -> impl Iterator<Item = (FlowIx, &Record, &Workload)> {
+        self.flows.records().iter().zip(0..).filter_map(|(record, number)| {
+            let part = self.parts.get(record.group.0 as usize)?;
+            part.is_systems.then_some((FlowIx(number), record, part.workload))
+        })
+    }
+
+    fn goodput(&self, outcome: &mut Outcome, bottleneck: Option<LinkIx>) {
+        let systems = self.parts.iter().filter(|part| part.is_systems);
+        let goodput: f64 = systems.map(|part| self.flows.goodput_of(part.group)).sum();
+        outcome.set("goodput_mbps", goodput * MBIT);
+        if let Some(link) = bottleneck {
+            let rate = self.topology.links[link.0 as usize].rate.as_f64();
+            let transport = system_transport(&self.experiment.system);
+            let payload = transport.map_or(1000, |transport| transport.payload);
+            let header = transport.and_then(|transport| transport.header).map_or(HEADER, u32::from);
+            let share = f64::from(payload) / f64::from(payload + header);
+            outcome.set("goodput_fraction", goodput / (rate * share));
+            outcome.set("utilization", self.flows.utilization(link));
+        }
+        let bulk: Vec<f64> = self
+            .records()
+            .filter(|(_, _, workload)| {
+                matches!(workload.kind, WorkloadKind::Bulk { size: None, .. })
+            })
+            .map(|(flow, ..)| self.flows.goodput(flow) * MBIT)
+            .collect();
+        if !bulk.is_empty() {
+            outcome.set("jain", stats::jain(&bulk));
+            for (name, share) in [("min", 0.0), ("median", 0.5), ("max", 1.0)] {
+                outcome.set(format!("flow_goodput_{name}_mbps"), stats::quantile(&bulk, share));
+            }
+        }
+        let sources = || self.records().map(|(_, record, _)| &record.source);
+        let resent: u64 = sources().map(|source| source.resent).sum();
+        let sent: u64 = sources().map(|source| source.sent + source.resent).sum();
+        if sent > 0 {
+            outcome.set("resent_fraction", resent as f64 / sent as f64);
+        }
+    }
+
+    fn link(&self, outcome: &mut Outcome, link: LinkIx) {
+        let stats = self.flows.network().stats(link);
+        let (dropped, offered) = (stats.dropped_all().packets, stats.offered().packets);
+        outcome.set("drops", dropped as f64);
+        if offered > 0 {
+            outcome.set("drop_fraction", dropped as f64 / offered as f64);
+        }
+        let warm_up = Time::ZERO + self.experiment.warmup;
+        let samples = self.flows.link_samples().iter();
+        let queue: Vec<f64> = samples
+            .filter(|sample| sample.link == link && sample.at >= warm_up)
+            .map(|sample| sample.packets as f64)
+            .collect();
+        outcome.set("queue_mean_packets", stats::mean(&queue));
+        outcome.set("queue_max_packets", stats::quantile(&queue, 1.0));
+    }
+
+    /// Flow completion times of sized flows that began after the warm-up.
+    fn completions(&self, outcome: &mut Outcome) {
+        let warm_up = Time::ZERO + self.experiment.warmup;
+        let sized: Vec<&Record> = self
+            .records()
+            .map(|(_, record, _)| record)
+            .filter(|record| record.bytes.is_some() && record.start >= warm_up)
+            .collect();
+        if sized.is_empty() {
+            return;
+        }
+        let taken = |record: &&Record| completion(record).map(|took| took.as_secs_f64());
+        let times: Vec<f64> = sized.iter().filter_map(taken).collect();
+        outcome.set("flows_started", sized.len() as f64);
+        outcome.set("flows_finished", times.len() as f64);
+        quantiles::set(outcome, "fct", "s", &times);
+        let rtts: Vec<f64> = sized.iter().filter_map(|record| in_rtts(record)).collect();
+        quantiles::set(outcome, "fct", "rtt", &rtts);
+    }
+
+    fn flows_table(&self) -> Table {
+        let mut table = Table::new(
+            "flows",
+            &[
+                "workload",
+                "flow",
+                "from",
+                "to",
+                "start_s",
+                "size_bytes",
+                "goodput_mbps",
+                "fct_s",
+                "fct_rtt",
+                "sent_bytes",
+                "resent_bytes",
+                "recoveries",
+                "timeouts",
+            ],
+        );
+        let mut counts = vec![0_usize; self.parts.len()];
+        for (record, number) in self.flows.records().iter().zip(0..) {
+            let Some(part) = self.parts.get(record.group.0 as usize) else { continue };
+            let count = &mut counts[record.group.0 as usize];
+            *count += 1;
+            if *count > FLOW_ROWS_MAX {
+                continue;
+            }
+            let source = &record.source;
+            table.push(vec![
+                part.workload.name.as_str().into(),
+                f64::from(record.number).into(),
+                network::name(self.topology, record.from).into(),
+                network::name(self.topology, record.to).into(),
+                record.start.as_secs_f64().into(),
+                record.bytes.map(|bytes| bytes as f64).into(),
+                (self.flows.goodput(FlowIx(number)) * MBIT).into(),
+                completion(record).map(|took| took.as_secs_f64()).into(),
+                in_rtts(record).into(),
+                (source.sent as f64).into(),
+                (source.resent as f64).into(),
+                (source.recoveries as f64).into(),
+                (source.timeouts as f64).into(),
+            ]);
+        }
+        table
+    }
+
+    fn links_table(&self) -> Table {
+        let mut table = Table::new(
+            "links",
+            &[
+                "link",
+                "label",
+                "rate_mbps",
+                "utilization",
+                "sent_packets",
+                "sent_bytes",
+                "dropped_packets",
+                "peak_queue_packets",
+            ],
+        );
+        for link in network::links(self.topology) {
+            let (spec, stats) =
+                (&self.topology.links[link.0 as usize], self.flows.network().stats(link));
+            if stats.offered().packets == 0 {
+                continue;
+            }
+            let peak = stats.classes().iter().map(|class| class.peak.packets).max();
+            table.push(vec![
+                network::link_name(self.topology, link).into(),
+                spec.label.as_str().into(),
+                (spec.rate.as_f64() * MBIT).into(),
+                self.flows.utilization(link).into(),
+                (stats.sent().packets as f64).into(),
+                (stats.sent().bytes as f64).into(),
+                (stats.dropped_all().packets as f64).into(),
+                peak.map(|packets| packets as f64).into(),
+            ]);
+        }
+        table
+    }
+
+    fn series_table(&self) -> Table {
+        let mut table = Table::new("series", &["time_s", "what", "of", "value"]);
+        let series = &self.experiment.measure.series;
+        let mut row = |at: Time, what: &str, of: &str, value: f64| {
+            table.push(vec![at.as_secs_f64().into(), what.into(), of.into(), value.into()]);
+        };
+        let mut before = std::collections::BTreeMap::new();
+        for sample in self.flows.flow_samples() {
+            let record = &self.flows.records()[sample.flow.0 as usize];
+            if record.number >= self.experiment.measure.flows_shown {
+                continue;
+            }
+            let Some(part) = self.parts.get(record.group.0 as usize) else { continue };
+            let of = format!("{} {}", part.workload.name, record.number);
+            if series.contains(&Series::Window) {
+                row(sample.at, "window_bytes", &of, sample.source.window as f64);
+            }
+            let last = before.insert(sample.flow, (sample.at, sample.delivered));
+            if let Some((at, delivered)) = last.filter(|_| series.contains(&Series::Throughput)) {
+                let secs = sample.at.since(at).as_secs_f64();
+                let bytes = sample.delivered - delivered;
+                row(sample.at, "throughput_mbps", &of, bytes as f64 * MBIT / secs);
+            }
+        }
+        if series.contains(&Series::Queue) {
+            for sample in self.flows.link_samples() {
+                let of = network::link_name(self.topology, sample.link);
+                row(sample.at, "queue_packets", &of, sample.packets as f64);
+            }
+        }
+        table
+    }
+}
+
+/// From the start until the source knew that all had arrived, as the thesis measures it.
+fn completion(record: &Record) -> Option<Duration> {
+    record.acknowledged.map(|at| at.since(record.start))
+}
+
+fn in_rtts(record: &Record) -> Option<f64> {
+    let rtt = record.rtt_base.as_secs_f64();
+    completion(record).filter(|_| rtt > 0.0).map(|took| took.as_secs_f64() / rtt)
+}
+
+/// From bytes per second to 10⁶ bits per second.
+const MBIT: f64 = 8.0 / 1e6;
+/// Headers of a full segment, when they are not given: IP and TCP with timestamps.
+const HEADER: u32 = 52;
+/// A run looks up this often for Ctrl-C.
+const STEPS: u32 = 100;
+/// Without a choice, networks up to this size have all their links sampled.
+const LINKS_SAMPLED_MAX: usize = 64;
+/// Most rows of one workload in `flows.csv`, per run; the scalars are over all flows.
+const FLOW_ROWS_MAX: usize = 2000;

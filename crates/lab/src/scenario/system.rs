@@ -1,0 +1,271 @@
+//! What a scenario compares: transports of connections, and overlays that bring a file.
+
+use super::read::{Bytes, Reader};
+use super::source::Fault;
+use super::tree::{Node, Value};
+use anabranch_proto::overlay::bullet_prime::Config;
+use anabranch_proto::overlay::bullet_prime::order::RequestOrder;
+
+/// A system under test.
+#[derive(Clone, PartialEq, Debug)]
+pub struct System {
+    /// Its label.
+    pub name: String,
+    /// What it is.
+    pub kind: SystemKind,
+}
+
+/// What a system is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SystemKind {
+    /// It moves bytes between two hosts.
+    Transport(Transport),
+    /// It moves a file from one host to many.
+    Overlay(Overlay),
+}
+
+/// A transport and its parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Transport {
+    /// Which.
+    pub kind: TransportKind,
+    /// Payload of a full packet, bytes. Default 1,000, as the thesis has it (§3.3).
+    pub payload: u32,
+    /// Headers of every packet with IP's, bytes; `None`: by the options that it has.
+    pub header: Option<u16>,
+    /// What a receiver buffers, bytes; `None`: it never binds.
+    pub receive_window: Option<u64>,
+    /// Window at the start, packets. Default 10 (RFC 6928).
+    pub initial_window: u32,
+    /// Whether a connection is set up with a SYN. Default true.
+    pub handshake: bool,
+    /// Whether every second packet is acknowledged. Default true.
+    pub delayed_ack: bool,
+}
+
+/// Which transport.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum TransportKind {
+    /// TCP with SACK and this congestion control.
+    Tcp(TcpControl),
+    /// FAST (Wei et al. 2006).
+    Fast {
+        /// Packets each flow keeps queued.
+        alpha: u32,
+        /// Whether it starts with multiplicative increase.
+        mi: bool,
+    },
+    /// XCP (Katabi et al. 2002).
+    Xcp,
+}
+
+/// A congestion control of TCP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TcpControl {
+    /// RFC 5681, RFC 6582.
+    NewReno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// An overlay and its parameters.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Overlay {
+    /// Bullet′ (Bullet §3.2).
+    BulletPrime(BulletPrime),
+    /// The source sends everything to everyone.
+    Star,
+    /// BitTorrent, with its defaults.
+    BitTorrent,
+}
+
+/// Bullet′'s parameters that a scenario can vary.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BulletPrime {
+    /// The order of requests.
+    pub order: RequestOrder,
+    /// A fixed number of senders and receivers; `None`: it adapts.
+    pub peers: Option<u32>,
+    /// Most senders.
+    pub senders_max: Option<u32>,
+    /// A fixed number of requests outstanding per sender; `None`: it adapts.
+    pub outstanding: Option<u32>,
+    /// See [`Config::catch_up`].
+    pub catch_up: bool,
+    /// See [`Config::spare_source`].
+    pub spare_source: bool,
+}
+
+impl BulletPrime {
+    /// The member's configuration.
+    pub fn config(&self) -> Config {
+        let mut config = Config {
+            order: self.order,
+            catch_up: self.catch_up,
+            spare_source: self.spare_source,
+            ..Config::default()
+        };
+        if let Some(peers) = self.peers {
+            let peers = peers as usize;
+            (config.peers_initial, config.peers_min, config.peers_max) = (peers, peers, peers);
+            config.peers_adapt = false;
+        }
+        if let Some(most) = self.senders_max {
+            config.senders_max = most as usize;
+        }
+        if let Some(outstanding) = self.outstanding {
+            config.outstanding_initial = outstanding;
+            config.outstanding_max = config.outstanding_max.max(outstanding);
+            config.outstanding_adapt = false;
+        }
+        config
+    }
+}
+
+/// Reads one entry of `[[system]]`; `set` is left to the document.
+pub(super) fn read(node: &Node) -> Result<System, Fault> {
+    let mut reader = Reader::of(node, "[[system]]")?;
+    let name: String = reader.required("name")?;
+    let _ = reader.node("set");
+    let is_transport = reader.node("transport").is_some();
+    let is_overlay = reader.node("overlay").is_some();
+    let kind = match (is_transport, is_overlay) {
+        (true, false) => SystemKind::Transport(read_transport(&mut reader)?),
+        (false, true) => SystemKind::Overlay(read_overlay(&mut reader)?),
+        (true, true) => {
+            return Err(reader.fault(format!(
+                "the system {name:?} has a `transport` and an `overlay`; keep the one that is compared"
+            )));
+        }
+        (false, false) => {
+            return Err(reader.fault(format!(
+                "the system {name:?} needs `transport` (for connections) or `overlay` (for a file)"
+            )));
+        }
+    };
+    reader.finish()?;
+    Ok(System { name, kind })
+}
+
+/// A workload's own transport, when it names one.
+pub(super) fn read_own_transport(reader: &mut Reader<'_>) -> Result<Option<Transport>, Fault> {
+    match reader.node("transport") {
+        Some(_) => read_transport(reader).map(Some),
+        None => Ok(None),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum TransportWord {
+    Tcp,
+    Fast,
+    Xcp,
+}
+
+fn read_transport(reader: &mut Reader<'_>) -> Result<Transport, Fault> {
+    let words =
+        [("tcp", TransportWord::Tcp), ("fast", TransportWord::Fast), ("xcp", TransportWord::Xcp)];
+    let kind = match reader.word("transport", &words)?.unwrap_or(TransportWord::Tcp) {
+        TransportWord::Tcp => {
+            let controls = [("newreno", TcpControl::NewReno), ("cubic", TcpControl::Cubic)];
+            let control = reader.word("congestion", &controls)?;
+            TransportKind::Tcp(control.unwrap_or(TcpControl::NewReno))
+        }
+        TransportWord::Fast => TransportKind::Fast {
+            alpha: within(reader, "alpha", 100, 1, 1_000_000)?,
+            mi: reader.or("mi", false)?,
+        },
+        TransportWord::Xcp => TransportKind::Xcp,
+    };
+    let Bytes(payload) = reader.or("payload", Bytes(1000))?;
+    let payload = u32::try_from(payload).unwrap_or(u32::MAX);
+    if !(40..=9000).contains(&payload) {
+        return Err(Fault::new(&reader.span_of("payload"), "`payload` is from 40B to 9000B"));
+    }
+    let header: Option<Bytes> = reader.optional("header")?;
+    let header = header.map(|Bytes(bytes)| bytes.clamp(20, 200) as u16);
+    Ok(Transport {
+        kind,
+        payload,
+        header,
+        receive_window: reader.optional("receive_window")?.map(|Bytes(bytes)| bytes),
+        initial_window: within(reader, "initial_window", 10, 1, 100)?,
+        handshake: reader.or("handshake", true)?,
+        delayed_ack: reader.or("delayed_ack", true)?,
+    })
+}
+
+#[derive(Clone, Copy)]
+enum OverlayWord {
+    BulletPrime,
+    Star,
+    BitTorrent,
+}
+
+fn read_overlay(reader: &mut Reader<'_>) -> Result<Overlay, Fault> {
+    let words = [
+        ("bullet-prime", OverlayWord::BulletPrime),
+        ("star", OverlayWord::Star),
+        ("bittorrent", OverlayWord::BitTorrent),
+    ];
+    Ok(match reader.word("overlay", &words)?.unwrap_or(OverlayWord::BulletPrime) {
+        OverlayWord::Star => Overlay::Star,
+        OverlayWord::BitTorrent => Overlay::BitTorrent,
+        OverlayWord::BulletPrime => Overlay::BulletPrime(read_bullet_prime(reader)?),
+    })
+}
+
+fn read_bullet_prime(reader: &mut Reader<'_>) -> Result<BulletPrime, Fault> {
+    let orders = [
+        ("rarest-random", RequestOrder::RarestRandom),
+        ("rarest", RequestOrder::Rarest),
+        ("random", RequestOrder::Random),
+        ("first", RequestOrder::FirstEncountered),
+    ];
+    Ok(BulletPrime {
+        order: reader.word("request", &orders)?.unwrap_or_default(),
+        peers: number_or_dynamic(reader, "peers")?,
+        senders_max: match reader.optional::<u32>("senders_max")? {
+            Some(0) => {
+                return Err(Fault::new(
+                    &reader.span_of("senders_max"),
+                    "`senders_max` is at least 1",
+                ));
+            }
+            most => most,
+        },
+        outstanding: number_or_dynamic(reader, "outstanding")?,
+        catch_up: reader.or("catch_up", true)?,
+        spare_source: reader.or("spare_source", true)?,
+    })
+}
+
+/// `"dynamic"`, or a number from 1 to 1,000.
+fn number_or_dynamic(reader: &mut Reader<'_>, key: &'static str) -> Result<Option<u32>, Fault> {
+    let Some(node) = reader.node(key) else { return Ok(None) };
+    match &node.value {
+        Value::Text(text) if text == "dynamic" => Ok(None),
+        Value::Integer(number) if (1..=1000).contains(number) => Ok(Some(*number as u32)),
+        other => Err(Fault::new(
+            &node.span,
+            format!("`{key}` is \"dynamic\" or a number from 1 to 1000, not {}", other.what()),
+        )),
+    }
+}
+
+/// A whole number within bounds.
+fn within(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    default: u32,
+    least: u32,
+    most: u32,
+) -> Result<u32, Fault> {
+    let number = reader.or(key, default)?;
+    if (least..=most).contains(&number) {
+        Ok(number)
+    } else {
+        let text = format!("`{key}` is {number}, and must be from {least} to {most}");
+        Err(Fault::new(&reader.span_of(key), text))
+    }
+}
