@@ -5,18 +5,28 @@ use anabranch_world::emu::Report;
 use std::time::Instant;
 
 const SECONDS: &str = "10";
-/// Below the link's rate, so that what a ping meets is the emulator and no queue.
+/// The pings' class comes first, so that what they meet is the emulator and no queue.
 const DUMBBELL: &str = "\
 congestion = \"cubic\"
 [generate]
 kind = \"dumbbell\"
-bottleneck = { rate = \"1gbit\", delay = \"8ms\", queue = { kind = \"drop-tail\", limit = \"20ms\" } }
+pairs = 2
+[generate.bottleneck]
+rate = \"550mbit\"
+delay = \"8ms\"
+[generate.bottleneck.queue]
+kind = \"priority\"
+map = { ef = 0, other = 1 }
+classes = [
+  { kind = \"drop-tail\", limit = \"20ms\" },
+  { kind = \"drop-tail\", limit = \"50ms\" },
+]
 ";
 const MESH: &str = "\
 [generate]
 kind = \"mesh\"
 nodes = 64
-losses = [0, 0]
+core = { loss = [0, 0] }
 ";
 
 pub(crate) fn run() -> Result<(), String> {
@@ -28,12 +38,12 @@ pub(crate) fn run() -> Result<(), String> {
 fn dumbbell() -> Result<(), String> {
     let topology = topology(DUMBBELL)?;
     let emulator = emulate(&topology, "cap")?;
-    let receiver = server(&emulator, 1)?;
+    let receiver = server(&emulator, 2)?;
     let words = ["iperf3", "-u", "-l", "1472", "-b", "500M", "-t", SECONDS, "-c", "right1"];
     let sender = start(&emulator, 0, &words)?;
     std::thread::sleep(std::time::Duration::from_secs(1));
     let started = Instant::now();
-    let pings = start(&emulator, 0, &["ping", "-n", "-i", "0.01", "-c", "700", "right1"])?;
+    let pings = start(&emulator, 1, &["ping", "-nQ", "0xb8", "-i", "0.01", "-c", "700", "right2"])?;
     let pings = output(pings)?;
     let pinged = started.elapsed().as_secs_f64();
     output(sender)?;
@@ -43,8 +53,8 @@ fn dumbbell() -> Result<(), String> {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or(0.0);
     let link = report.links.iter().find(|link| link.from == "left" && link.to == "right");
-    let carried = link.and_then(|link| link.classes.first()).map_or(0, |class| class.arrived.bytes);
-    let offered = link.and_then(|link| link.classes.first()).map_or(0, |class| class.offered.bytes);
+    let carried = link.and_then(|link| link.classes.get(1)).map_or(0, |class| class.arrived.bytes);
+    let offered = link.and_then(|link| link.classes.get(1)).map_or(0, |class| class.offered.bytes);
     println!("dumbbell, 500 Mb/s of 1500-byte packets for {SECONDS} s");
     println!(
         "  carried                      {:.0} of {:.0} MB offered",

@@ -7,7 +7,7 @@
 //!
 //! What is measured is what a host would notice. A packet may have waited in its device until it was
 //! read, and may be written after it was due. The second is known. For the first the bound is taken:
-//! the time since the loop last came by, or since it woke up.
+//! the time since that device was last seen empty, or since the loop woke up.
 
 use super::address;
 use super::lateness::Histogram;
@@ -36,7 +36,7 @@ const LOOK_SHARE: u64 = 8;
 /// Nanoseconds of looking that may be saved up.
 const LOOK_MAX: u64 = 1_000_000;
 /// Packets that are read from one device before others have their turn.
-const READS_PER_TURN: usize = 32;
+const READS_PER_TURN: usize = 128;
 /// Devices that one call reports.
 const EVENTS: usize = 64;
 /// What a packet may be late before it counts as late, in nanoseconds.
@@ -102,6 +102,8 @@ pub(super) struct Engine<'a> {
     look: u64,
     /// When `look` was brought up to date, and whether the loop has been looking since.
     looked: (Time, bool),
+    /// When each device was last seen empty.
+    emptied: Vec<Time>,
     /// When the timer last ended a sleep.
     woke: Time,
     /// The clock's reading at time zero.
@@ -157,6 +159,7 @@ impl<'a> Engine<'a> {
         let (start, pool) = (clock(ClockId::CLOCK_MONOTONIC)?, Pool::new(packet_max, MEMORY));
         let link_count = topology.links.len() as u32;
         let (armed, woke, spare) = (Time::FAR, Time::ZERO, None);
+        let emptied = vec![Time::ZERO; ports.len()];
         let (look, looked) = (0, (Time::ZERO, false));
         Ok(Engine {
             ports,
@@ -168,6 +171,7 @@ impl<'a> Engine<'a> {
             look,
             looked,
             woke,
+            emptied,
             timer,
             armed,
             start,
@@ -182,16 +186,15 @@ impl<'a> Engine<'a> {
         self.out.not_real_time = prepare_thread();
         let worked_before = clock(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
         let mut events = [EpollEvent::empty(); EVENTS];
-        // Since when packets that are found now may have waited.
-        let mut since = self.now()?;
-        let mut woke = since;
+        // When the loop last slept, all devices were empty.
+        let mut slept_until = Time::ZERO;
         loop {
             let now = self.now()?;
             self.deliver(now);
             let (count, slept) = self.wait(now, &mut events)?;
-            (since, woke) = (woke, self.now()?);
+            let woke = self.now()?;
             if slept {
-                since = woke;
+                slept_until = woke;
             }
             for event in &events[..count] {
                 match event.data() {
@@ -209,7 +212,7 @@ impl<'a> Engine<'a> {
                         self.out.links = links.map(|link| self.network.stats(link)).collect();
                         return Ok(self.out);
                     }
-                    port => self.read(port as usize, since)?,
+                    port => self.read(port as usize, slept_until)?,
                 }
             }
         }
@@ -273,7 +276,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Takes packets from a device, each into the network at the time it is read.
-    fn read(&mut self, port: usize, since: Time) -> Result<(), Errno> {
+    fn read(&mut self, port: usize, slept_until: Time) -> Result<(), Errno> {
+        let since = slept_until.max(self.emptied[port]);
         for _ in 0..READS_PER_TURN {
             let now = self.now()?;
             // What leaves a queue now makes room for what comes now.
@@ -285,6 +289,7 @@ impl<'a> Engine<'a> {
                 Ok(len) => len,
                 Err(Errno::EAGAIN | Errno::EINTR) => {
                     self.spare = Some(buffer);
+                    self.emptied[port] = now;
                     return Ok(());
                 }
                 Err(error) => return Err(error),

@@ -39,11 +39,15 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde::Serialize;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use thiserror::Error;
 
 /// How many hosts the emulator takes.
 pub const HOSTS_MAX: usize = 1000;
+/// Up to so many hosts, the ways of all pairs are found before the start; above, one of each host,
+/// which makes the others of it short work.
+const ALL_PAIRS_MAX: usize = 200;
 /// The smallest that IPv4 takes (RFC 791).
 const MTU_MIN: u32 = 68;
 /// What a link may carry at most in one packet: the length field of IPv4 says no more.
@@ -152,7 +156,10 @@ impl Carrier {
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         let stop = Arc::new(stop.map_err(|error| stopped(&error))?);
         let told = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || carry(&work, &ports, &told));
+        let (ready, is_ready) = sync_channel(1);
+        let thread = std::thread::spawn(move || carry(&work, &ports, &told, &ready));
+        // An error means that the thread has ended, which `end` explains.
+        let _ = is_ready.recv();
         Ok(Carrier { stop, thread: Some(thread) })
     }
 
@@ -173,9 +180,23 @@ impl Drop for Carrier {
     }
 }
 
-fn carry(work: &Work, ports: &[Port], stop: &EventFd) -> Result<Outcome, EmuError> {
-    let network = Network::new(&work.topology, work.seed);
+fn carry(
+    work: &Work,
+    ports: &[Port],
+    stop: &EventFd,
+    ready: &SyncSender<()>,
+) -> Result<Outcome, EmuError> {
+    let mut network = Network::new(&work.topology, work.seed);
+    // The first way from a host may take milliseconds, which no packet should wait for.
+    let others = if work.nodes.len() <= ALL_PAIRS_MAX { work.nodes.len() } else { 1 };
+    for (index, &from) in work.nodes.iter().enumerate() {
+        for &to in work.nodes.iter().cycle().skip(index + 1).take(others) {
+            network.find_route(from, to);
+        }
+    }
     let engine = Engine::new(ports, &work.nodes, network, &work.topology, stop);
+    // Whoever started this waits for it.
+    let _ = ready.send(());
     engine.and_then(Engine::run).map_err(|error| stopped(&error))
 }
 

@@ -18,6 +18,8 @@ const DEVICE: &str = "emu0";
 /// Packets that the device holds until the emulator reads them. It is a second queue in front of
 /// the first link's, so what it drops makes a run invalid.
 const DEVICE_QUEUE: u32 = 10_000;
+/// How many devices one thread closes.
+const CLOSED_BY_ONE: usize = 4;
 /// A name is also a word in `/etc/hosts` and a file's name.
 const NAME_MAX: usize = 100;
 
@@ -102,7 +104,11 @@ impl Namespaces {
     /// Removes them.
     pub(super) fn remove(mut self) -> Result<(), EmuError> {
         let turn = Turn::take()?;
-        self.remove_in(&turn)
+        let removed = self.remove_in(&turn);
+        if let Ok(ports) = Arc::try_unwrap(std::mem::take(&mut self.ports)) {
+            close(ports);
+        }
+        removed
     }
 
     fn remove_in(&mut self, turn: &Turn) -> Result<(), EmuError> {
@@ -188,6 +194,17 @@ fn hosts_file(plans: &[Plan]) -> String {
 fn on_thread<T: Send>(run: impl FnOnce() -> Result<T, EmuError> + Send) -> Result<T, EmuError> {
     let stopped = || EmuError::Failed("the thread that works in the namespaces stopped".into());
     std::thread::scope(|scope| scope.spawn(run).join().unwrap_or_else(|_| Err(stopped())))
+}
+
+/// Closes devices, several at once: for each the kernel waits some 30 ms until nobody uses it any
+/// more.
+fn close(mut ports: Vec<Port>) {
+    std::thread::scope(|scope| {
+        while !ports.is_empty() {
+            let some = ports.split_off(ports.len().saturating_sub(CLOSED_BY_ONE));
+            scope.spawn(move || drop(some));
+        }
+    });
 }
 
 fn enter(namespace: &OwnedFd) -> Result<(), EmuError> {

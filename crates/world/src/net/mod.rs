@@ -58,7 +58,7 @@ pub use packet::{Carried, Packet};
 pub use stats::{Cause, ClassStats, Count, LinkStats, Queued};
 
 use crate::topology::routes::Routes;
-use crate::topology::{Change, Changed, LinkIx, Topology};
+use crate::topology::{Change, Changed, LinkIx, NodeIx, Topology};
 use anabranch_proto::random;
 use anabranch_proto::time::{Duration, Time};
 use clock::Clock;
@@ -162,6 +162,12 @@ impl<B: Carried> Network<B> {
     /// Whether nothing is due up to `now`.
     fn is_next(&self, now: Time) -> bool {
         self.agenda.first().is_none_or(|first| first.at > now)
+    }
+
+    /// Finds a way now and not when it is first used, as real time wants it. The first way from a
+    /// host takes the longest. True when there is one.
+    pub fn find_route(&mut self, from: NodeIx, to: NodeIx) -> bool {
+        self.routes.start(from, to).is_some()
     }
 
     /// When something is due next.
