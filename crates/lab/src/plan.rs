@@ -1,6 +1,6 @@
 //! The runs of a scenario: systems × points of the sweep × seeds, all checked before any begins.
 
-use crate::engine::Checker;
+use crate::engine::{self, Checker};
 use crate::scenario::{Experiment, Point, Scenario, ScenarioError};
 use crate::table::Value;
 use std::sync::Arc;
@@ -92,8 +92,9 @@ impl Plan {
         }
         let on_axis = scenario.axes.iter().zip(&point);
         let values = on_axis.map(|(axis, value)| axis.values[*value].clone()).collect();
+        let files = engine::files_of(&experiment);
         for seed in &self.seeds {
-            let key = key(&experiment, *seed, build);
+            let key = key(&experiment, &files, *seed, build);
             self.runs.push(Run { cell: self.cells.len(), seed: *seed, key });
         }
         let (system, experiment) = (scenario.systems[system].clone(), Arc::new(experiment));
@@ -113,11 +114,20 @@ impl Plan {
         let values = on_axis.map(|(axis, value)| format!("{} {}, ", axis.column, value.show()));
         format!("{}, {}seed {}", cell.system, values.collect::<String>(), run.seed)
     }
+
+    /// What the files of a run are called, without ending: its description as a file's name, and
+    /// the beginning of its key.
+    pub fn file_stem(&self, run: &Run) -> String {
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '+' | '=');
+        let described = self.describe(run).replace(", ", "-");
+        let plain = described.chars().take(STEM_MAX).map(|c| if is_plain(c) { c } else { '_' });
+        format!("{}-{}", plain.collect::<String>(), &run.key[..8])
+    }
 }
 
-fn key(experiment: &Experiment, seed: u64, build: &str) -> String {
+fn key(experiment: &Experiment, files: &str, seed: u64, build: &str) -> String {
     let mut hash = blake3::Hasher::new();
-    for part in [build, &experiment.system.name, &experiment.inputs] {
+    for part in [build, &experiment.system.name, &experiment.inputs, files] {
         hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
@@ -127,3 +137,5 @@ fn key(experiment: &Experiment, seed: u64, build: &str) -> String {
 
 /// Most runs of a scenario.
 const RUNS_MAX: u64 = 100_000;
+/// Most letters of a description in a file's name: file systems take 255 bytes.
+const STEM_MAX: usize = 50;

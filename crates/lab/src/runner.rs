@@ -7,6 +7,7 @@
 use crate::engine::{self, Outcome, RunError};
 use crate::plan::Plan;
 use crate::results::cache::Cache;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ pub struct Options<'a> {
     pub interrupt: &'a AtomicBool,
     /// Where finished runs are kept and found again.
     pub cache: Option<&'a Cache>,
+    /// Where captures and traces go; without a folder there are none.
+    pub probes: Option<&'a Path>,
     /// Told after each run, by whichever worker did it.
     pub on: &'a (dyn Fn(Step<'_>) + Sync),
 }
@@ -109,10 +112,15 @@ fn run_one(
     options: &Options<'_>,
 ) -> (bool, Result<Outcome, RunError>, Option<String>) {
     let run = &plan.runs[number];
-    if let Some(outcome) = options.cache.and_then(|cache| cache.load(&run.key)) {
+    let experiment = plan.experiment(run);
+    let stem = options.probes.map(|folder| folder.join(plan.file_stem(run)));
+    let files = stem.iter().flat_map(|stem| engine::files(experiment, stem));
+    // A run whose files are gone is done again.
+    let cache = options.cache.filter(|_| files.into_iter().all(|file| file.is_file()));
+    if let Some(outcome) = cache.and_then(|cache| cache.load(&run.key)) {
         return (true, Ok(outcome), None);
     }
-    let result = engine::run(plan.experiment(run), run.seed, options.interrupt);
+    let result = engine::run(experiment, run.seed, stem.as_deref(), options.interrupt);
     let kept = match (&result, options.cache) {
         (Ok(outcome), Some(cache)) => cache.store(&run.key, outcome),
         _ => Ok(()),

@@ -170,7 +170,7 @@ impl Terrain {
     }
 
     /// One-way delay from one member to another.
-    pub(crate) fn delay(&self, from: u32, to: u32) -> Duration {
+    pub fn delay(&self, from: u32, to: u32) -> Duration {
         let cache = &mut *self.cache.borrow_mut();
         match &mut cache.rows {
             Some(rows) => rows.delay(&mut cache.routes, from, to),
@@ -179,7 +179,7 @@ impl Terrain {
     }
 
     /// Bytes per second that the path from one member to another carries, beside its ends.
-    pub(crate) fn cap(&self, from: u32, to: u32) -> f64 {
+    pub fn cap(&self, from: u32, to: u32) -> f64 {
         let cache = &mut *self.cache.borrow_mut();
         if cache.rows.is_some() {
             return f64::INFINITY;

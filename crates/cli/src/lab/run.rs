@@ -87,7 +87,9 @@ fn work(plan: &Plan, folder: &Folder, jobs: usize, reporter: Reporter, stop: &At
         }
     };
     let cache = folder.cache();
-    let done = runner::run(plan, &Options { jobs, interrupt: stop, cache: Some(&cache), on: &on });
+    let probes = folder.probes();
+    let (cache, probes) = (Some(&cache), Some(probes.as_path()));
+    let done = runner::run(plan, &Options { jobs, interrupt: stop, cache, probes, on: &on });
     bar.finish_and_clear();
     done
 }

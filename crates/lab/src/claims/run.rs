@@ -153,7 +153,8 @@ fn carry_out(
     for (name, plan) in plans {
         let on = |step: Step<'_>| progress(before + step.done, all);
         let (jobs, cache) = (options.jobs, options.cache);
-        let done = runner::run(plan, &runner::Options { jobs, interrupt, cache, on: &on });
+        let done =
+            runner::run(plan, &runner::Options { jobs, interrupt, cache, probes: None, on: &on });
         if done.is_interrupted {
             return Err(ClaimError::Interrupted);
         }

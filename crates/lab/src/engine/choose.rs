@@ -4,7 +4,7 @@ use super::network;
 use crate::scenario::source::Fault;
 use crate::scenario::tree::Span;
 use crate::scenario::workload::fits;
-use crate::scenario::{Hosts, nearest};
+use crate::scenario::{Hosts, Measure, nearest};
 use anabranch_world::topology::{LinkIx, NodeIx, Routes, Topology};
 
 /// The hosts that a pattern chooses.
@@ -69,3 +69,19 @@ pub(super) fn links(
     chosen.dedup();
     Ok(chosen)
 }
+
+/// The links whose queue is sampled and that are traced: those that are named, or else the
+/// bottleneck, or else all of a small network.
+pub(super) fn sampled(topology: &Topology, measure: &Measure) -> Result<Vec<LinkIx>, Fault> {
+    match (measure.links.is_empty(), &measure.bottleneck) {
+        (false, _) => links(topology, &measure.links, &measure.span),
+        (true, Some(named)) => links(topology, std::slice::from_ref(named), &measure.span),
+        (true, None) if topology.links.len() <= LINKS_SAMPLED_MAX => {
+            Ok(network::links(topology).collect())
+        }
+        (true, None) => Ok(Vec::new()),
+    }
+}
+
+/// Without a choice, networks up to this size have all their links sampled.
+const LINKS_SAMPLED_MAX: usize = 64;

@@ -1,6 +1,7 @@
 //! Runs of connections, on [`anabranch_world::flows`].
 
-use super::{Outcome, RunError, choose, network, quantiles};
+use super::probe::{self, Probes};
+use super::{Outcome, RunError, choose, network, quantiles, xcp_ways};
 use crate::scenario::source::Fault;
 use crate::scenario::{
     Experiment, Series, System, SystemKind, TcpControl, Transport, TransportKind, Workload,
@@ -17,6 +18,7 @@ use anabranch_world::flows::{
     TransportSpec,
 };
 use anabranch_world::topology::{LinkIx, NodeIx, Routes, Topology};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A workload as it is run.
@@ -36,6 +38,7 @@ pub(super) fn check(
 ) -> Result<(), Fault> {
     let config = config(experiment, topology, seed)?;
     bottleneck(experiment, topology)?;
+    probe::check(experiment, topology, &config.links)?;
     let mut flows = Flows::new(topology, config);
     add_all(experiment, workloads, topology, seed, &mut flows).map(|_| ())
 }
@@ -45,38 +48,35 @@ pub(super) fn run(
     workloads: &[Workload],
     topology: &Topology,
     seed: u64,
-    interrupt: &AtomicBool,
+    (stem, interrupt): (Option<&Path>, &AtomicBool),
 ) -> Result<Outcome, RunError> {
     let broken = |fault: Fault| RunError::Failed(fault.text);
     let config = config(experiment, topology, seed).map_err(broken)?;
+    let traced = config.links.clone();
     let mut flows = Flows::new(topology, config);
     let parts = add_all(experiment, workloads, topology, seed, &mut flows).map_err(broken)?;
+    let probes = Probes::open(experiment, topology, &traced, stem, flows.network_mut())?;
     for step in 1..=STEPS {
         if interrupt.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);
         }
         flows.run_until(Time::ZERO + experiment.duration * step / STEPS);
     }
+    let cut = probes.finish(flows.network_mut())?;
     let chosen = bottleneck(experiment, topology).map_err(broken)?;
     let busiest = || {
         let links = network::links(topology);
         links.max_by(|a, b| flows.utilization(*a).total_cmp(&flows.utilization(*b)))
     };
     let view = View { experiment, topology, flows: &flows, parts: &parts };
-    Ok(view.outcome(chosen.or_else(busiest)))
+    let mut outcome = view.outcome(chosen.or_else(busiest));
+    cut.into_iter().for_each(|(scalar, is_cut)| outcome.set(scalar, is_cut));
+    Ok(outcome)
 }
 
 fn config(experiment: &Experiment, topology: &Topology, seed: u64) -> Result<Config, Fault> {
     let measure = &experiment.measure;
-    let span = &measure.span;
-    let links = match (measure.links.is_empty(), &measure.bottleneck) {
-        (false, _) => choose::links(topology, &measure.links, span)?,
-        (true, Some(named)) => choose::links(topology, std::slice::from_ref(named), span)?,
-        (true, None) if topology.links.len() <= LINKS_SAMPLED_MAX => {
-            network::links(topology).collect()
-        }
-        (true, None) => Vec::new(),
-    };
+    let links = choose::sampled(topology, measure)?;
     let warm_up = Time::ZERO + experiment.warmup;
     let interval = measure.interval.unwrap_or(Duration::from_millis(100));
     Ok(Config { seed, warm_up, sample: Some(interval), links })
@@ -101,6 +101,10 @@ fn add_all<'a>(
     let mut parts = Vec::new();
     for workload in workloads {
         let pairs = choose::pairs(topology, &mut routes, &workload.from, &workload.to)?;
+        let transport = transport_of(experiment, workload);
+        if transport.is_some_and(|transport| transport.kind == TransportKind::Xcp) {
+            xcp_ways::check(topology, &mut routes, &pairs, &workload.from.span)?;
+        }
         parts.push(add(experiment, workload, pairs, seed, flows));
     }
     Ok(parts)
@@ -115,13 +119,11 @@ fn add<'a>(
 ) -> Part<'a> {
     let (start, stop) =
         (Time::ZERO + workload.active.0, workload.active.1.map(|at| Time::ZERO + at));
-    let own = match &workload.kind {
-        WorkloadKind::Bulk { transport, .. } | WorkloadKind::Mice { transport, .. } => transport,
-        WorkloadKind::Udp { .. } => &None,
-    };
-    let transport = own.as_ref().or(system_transport(&experiment.system));
-    let measures_windows = experiment.measure.series.contains(&Series::Window)
-        || experiment.measure.series.contains(&Series::Throughput);
+    let own = own_transport(workload);
+    let transport = own.or(system_transport(&experiment.system));
+    let series = &experiment.measure.series;
+    let of_flows = [Series::Window, Series::Rtt, Series::Throughput];
+    let measures_windows = of_flows.iter().any(|one| series.contains(one));
     let is_bulk = matches!(workload.kind, WorkloadKind::Bulk { .. });
     let group = flows.add_group(Group {
         name: workload.name.clone(),
@@ -162,6 +164,23 @@ fn add<'a>(
     }
     let is_systems = own.is_none() && !matches!(workload.kind, WorkloadKind::Udp { .. });
     Part { workload, group, is_systems }
+}
+
+/// What moves a workload's bytes, unless it is UDP.
+fn transport_of<'a>(experiment: &'a Experiment, workload: &'a Workload) -> Option<&'a Transport> {
+    match workload.kind {
+        WorkloadKind::Udp { .. } => None,
+        _ => own_transport(workload).or(system_transport(&experiment.system)),
+    }
+}
+
+fn own_transport(workload: &Workload) -> Option<&Transport> {
+    match &workload.kind {
+        WorkloadKind::Bulk { transport, .. } | WorkloadKind::Mice { transport, .. } => {
+            transport.as_ref()
+        }
+        WorkloadKind::Udp { .. } => None,
+    }
 }
 
 fn system_transport(system: &System) -> Option<&Transport> {
@@ -413,6 +432,11 @@ impl View<'_> {
             if series.contains(&Series::Window) {
                 row(sample.at, "window_bytes", &of, sample.source.window as f64);
             }
+            // Before the first sample there is none.
+            let rtt = sample.source.rtt.as_secs_f64() * 1e3;
+            if series.contains(&Series::Rtt) && rtt > 0.0 {
+                row(sample.at, "rtt_ms", &of, rtt);
+            }
             let last = before.insert(sample.flow, (sample.at, sample.delivered));
             if let Some((at, delivered)) = last.filter(|_| series.contains(&Series::Throughput)) {
                 let secs = sample.at.since(at).as_secs_f64();
@@ -446,7 +470,5 @@ const MBIT: f64 = 8.0 / 1e6;
 const HEADER: u32 = 52;
 /// A run looks up this often for Ctrl-C.
 const STEPS: u32 = 100;
-/// Without a choice, networks up to this size have all their links sampled.
-const LINKS_SAMPLED_MAX: usize = 64;
 /// Most rows of one workload in `flows.csv`, per run; the scalars are over all flows.
 const FLOW_ROWS_MAX: usize = 2000;

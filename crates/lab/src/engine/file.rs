@@ -1,21 +1,24 @@
 //! Runs of a file from one host to many, on [`anabranch_world::sim`].
 
+mod feasible;
 mod outcome;
 mod script;
 
+use super::probe::{self, Probes};
 use super::{Outcome, RunError, choose, network};
 use crate::scenario::source::Fault;
-use crate::scenario::{Experiment, FileWorkload, Overlay, SystemKind, Wire};
-use anabranch_proto::overlay::bittorrent::{self, BitTorrent};
+use crate::scenario::{Experiment, FileWorkload, Overlay, Series, SystemKind, Wire};
+use anabranch_proto::overlay::bittorrent::BitTorrent;
 use anabranch_proto::overlay::bullet_prime::BulletPrime;
 use anabranch_proto::overlay::star::Star;
 use anabranch_proto::time::{Duration, Time};
 use anabranch_world::sim::{self, Config, Factory, Sim, SimError};
 use anabranch_world::terrain::{Tcp, Terrain};
-use anabranch_world::topology::{NodeIx, Routes, Topology};
+use anabranch_world::topology::{LinkIx, NodeIx, Routes, Topology};
 use anabranch_world::units::Rate;
 use script::Script;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Who takes part: the source first, then the receivers.
@@ -66,6 +69,8 @@ pub(super) fn check(
     for fault in &work.faults {
         choose::hosts(topology, &fault.hosts)?;
     }
+    let sampled = choose::sampled(topology, &experiment.measure)?;
+    probe::check(experiment, topology, &sampled)?;
     factory(experiment).map(|_| ())
 }
 
@@ -74,7 +79,7 @@ pub(super) fn run(
     work: &FileWorkload,
     topology: &Topology,
     seed: u64,
-    interrupt: &AtomicBool,
+    (stem, interrupt): (Option<&Path>, &AtomicBool),
 ) -> Result<Outcome, RunError> {
     let broken = |fault: Fault| RunError::Failed(fault.text);
     let members = Members::of(work, topology).map_err(broken)?;
@@ -82,18 +87,55 @@ pub(super) fn run(
         Script::draw(work, topology, &members.nodes, experiment.duration, seed).map_err(broken)?;
     let mut sim = build(experiment, work, topology, &members, &script, seed).map_err(broken)?;
     let failed = |error: SimError| RunError::Failed(error.to_string());
+    let sampled = choose::sampled(topology, &experiment.measure).map_err(broken)?;
+    let probes = match sim.network_mut() {
+        Some(network) => Probes::open(experiment, topology, &sampled, stem, network)?,
+        None => Probes::default(),
+    };
+    let mut queues = Queues::of(experiment, sampled);
     let end = Time::ZERO + experiment.duration;
     let mut at = Time::ZERO;
     while at < end {
         if interrupt.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);
         }
-        at = (at + STEP).min(end);
+        at = (at + queues.step).min(end);
         if sim.run(at, Sim::is_complete).map_err(failed)? {
             break;
         }
+        queues.sample(at, &mut sim);
     }
-    Ok(outcome::take(experiment, work, topology, &script, &sim, &members.nodes))
+    let cut = sim.network_mut().map_or(Ok(Vec::new()), |network| probes.finish(network))?;
+    let rows = &queues.rows;
+    let mut outcome =
+        outcome::take(experiment, work, topology, (&script, rows), &sim, &members.nodes);
+    cut.into_iter().for_each(|(scalar, is_cut)| outcome.set(scalar, is_cut));
+    Ok(outcome)
+}
+
+/// What waits in front of links, over time.
+struct Queues {
+    links: Vec<LinkIx>,
+    step: Duration,
+    rows: Vec<(Time, LinkIx, u64)>,
+}
+
+impl Queues {
+    fn of(experiment: &Experiment, links: Vec<LinkIx>) -> Queues {
+        let measure = &experiment.measure;
+        let is_asked = measure.series.contains(&Series::Queue);
+        let links = if is_asked { links } else { Vec::new() };
+        let step = measure.interval.filter(|_| is_asked).unwrap_or(STEP);
+        Queues { links, step, rows: Vec::new() }
+    }
+
+    fn sample(&mut self, at: Time, sim: &mut Sim) {
+        let Some(network) = sim.network_mut() else { return };
+        for link in &self.links {
+            let queued = network.queued(at, *link);
+            self.rows.push((at, *link, queued.all().packets));
+        }
+    }
 }
 
 fn build(
@@ -154,8 +196,8 @@ fn factory(experiment: &Experiment) -> Result<Factory, Fault> {
             let config = system.config();
             Box::new(move |setup| Box::new(BulletPrime::new(setup, config.clone())))
         }
-        Overlay::BitTorrent => {
-            let config = bittorrent::Config::default();
+        Overlay::BitTorrent(system) => {
+            let config = system.config();
             Box::new(move |setup| Box::new(BitTorrent::new(setup, config.clone())))
         }
     })

@@ -4,13 +4,19 @@ mod choose;
 mod connections;
 mod file;
 mod network;
+mod probe;
 mod quantiles;
+mod xcp_ways;
+
+pub(crate) use network::files_of;
+pub use probe::files;
 
 use crate::scenario::source::Fault;
 use crate::scenario::{Experiment, Work};
 use crate::table::Table;
 use anabranch_world::topology::Topology;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use thiserror::Error;
 
@@ -73,7 +79,8 @@ impl Checker {
     }
 }
 
-/// Carries out a run; it looks at `interrupt` now and then.
+/// Carries out a run; it looks at `interrupt` now and then. A capture and a trace that it asks for
+/// go to `stem` with an ending; without one they are not written.
 ///
 /// # Errors
 ///
@@ -81,14 +88,15 @@ impl Checker {
 pub fn run(
     experiment: &Experiment,
     seed: u64,
+    stem: Option<&Path>,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, RunError> {
     let broken = |fault: Fault| RunError::Failed(fault.text);
     let topology = network::build(experiment, seed).map_err(broken)?;
     match &experiment.work {
         Work::Connections(workloads) => {
-            connections::run(experiment, workloads, &topology, seed, interrupt)
+            connections::run(experiment, workloads, &topology, seed, (stem, interrupt))
         }
-        Work::File(work) => file::run(experiment, work, &topology, seed, interrupt),
+        Work::File(work) => file::run(experiment, work, &topology, seed, (stem, interrupt)),
     }
 }

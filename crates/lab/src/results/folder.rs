@@ -166,6 +166,11 @@ impl Folder {
         Cache::new(self.path.join(RUNS))
     }
 
+    /// Where its captures and traces are.
+    pub fn probes(&self) -> PathBuf {
+        self.path.join("probes")
+    }
+
     /// What was written there before.
     pub fn manifest(&self) -> Option<Manifest> {
         let text = fs::read_to_string(self.path.join(MANIFEST)).ok()?;

@@ -67,7 +67,7 @@ fn plan(text: &str) -> Plan {
 }
 
 fn with(jobs: usize, interrupt: &AtomicBool, cache: Option<&Cache>, plan: &Plan) -> Done {
-    run(plan, &Options { jobs, interrupt, cache, on: &|_| {} })
+    run(plan, &Options { jobs, interrupt, cache, probes: None, on: &|_| {} })
 }
 
 fn csv(plan: &Plan, done: &Done) -> Vec<(String, String)> {
@@ -138,8 +138,13 @@ fn what_was_finished_before_an_interrupt_is_kept_and_not_done_again() {
             interrupt.store(true, Ordering::Relaxed);
         }
     };
-    let options =
-        Options { jobs: 1, interrupt: &interrupt, cache: Some(&cache), on: &stop_after_five };
+    let options = Options {
+        jobs: 1,
+        interrupt: &interrupt,
+        cache: Some(&cache),
+        probes: None,
+        on: &stop_after_five,
+    };
     let first = run(&plan, &options);
     assert!(first.is_interrupted);
     assert_eq!((first.finished(), first.kept), (5, 0));
@@ -149,7 +154,8 @@ fn what_was_finished_before_an_interrupt_is_kept_and_not_done_again() {
         done_anew.fetch_add(u32::from(!step.is_kept), Ordering::Relaxed);
     };
     let never = AtomicBool::new(false);
-    let options = Options { jobs: 2, interrupt: &never, cache: Some(&cache), on: &count };
+    let options =
+        Options { jobs: 2, interrupt: &never, cache: Some(&cache), probes: None, on: &count };
     let second = run(&plan, &options);
     assert_eq!((second.finished(), second.kept), (12, 5));
     assert_eq!(done_anew.into_inner(), 7);

@@ -369,6 +369,7 @@ fn experiment(root: &Node, system: usize) -> Result<Experiment, Fault> {
         return Err(Fault::new(&reader.span_of("warmup"), "`warmup` is not before `duration`"));
     }
     let measure = reader.node("measure").map_or(Ok(Measure::default()), measure::read)?;
+    measure.check(&work, wire)?;
     let topology = match reader.node("topology") {
         Some(node @ Node { value: Value::Table(tree), .. }) => TopologyText::new(tree, &node.span),
         Some(node) => return Err(Fault::new(&node.span, "`topology` is a table or a file's name")),

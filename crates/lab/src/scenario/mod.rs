@@ -24,5 +24,7 @@ pub use file_workload::{Churn, FileFault, FileFaultKind, FileWorkload, Joins, Le
 pub use measure::{Measure, Series};
 pub use source::ScenarioError;
 pub use sweep::Axis;
-pub use system::{BulletPrime, Overlay, System, SystemKind, TcpControl, Transport, TransportKind};
+pub use system::{
+    BitTorrent, BulletPrime, Overlay, System, SystemKind, TcpControl, Transport, TransportKind,
+};
 pub use workload::{Hosts, Work, Workload, WorkloadKind};

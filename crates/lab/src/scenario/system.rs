@@ -3,8 +3,10 @@
 use super::read::{Bytes, Reader};
 use super::source::Fault;
 use super::tree::{Node, Value};
+use anabranch_proto::overlay::bittorrent::{self, Pipelining, Priority};
 use anabranch_proto::overlay::bullet_prime::Config;
 use anabranch_proto::overlay::bullet_prime::order::RequestOrder;
+use anabranch_proto::time::Duration;
 
 /// A system under test.
 #[derive(Clone, PartialEq, Debug)]
@@ -75,8 +77,34 @@ pub enum Overlay {
     BulletPrime(BulletPrime),
     /// The source sends everything to everyone.
     Star,
-    /// BitTorrent, with its defaults.
-    BitTorrent,
+    /// BitTorrent.
+    BitTorrent(BitTorrent),
+}
+
+/// BitTorrent's parameters that a scenario can vary.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BitTorrent {
+    /// What becomes of begun pieces.
+    pub priority: Priority,
+    /// Requests outstanding at one peer.
+    pub pipelining: Pipelining,
+    /// Peers that are unchoked at once.
+    pub upload_slots: u32,
+    /// Bytes of a piece.
+    pub piece: u32,
+}
+
+impl BitTorrent {
+    /// The member's configuration.
+    pub fn config(&self) -> bittorrent::Config {
+        bittorrent::Config {
+            priority: self.priority,
+            pipelining: self.pipelining,
+            upload_slots: self.upload_slots as usize,
+            piece_len: self.piece,
+            ..bittorrent::Config::default()
+        }
+    }
 }
 
 /// Bullet′'s parameters that a scenario can vary.
@@ -210,7 +238,7 @@ fn read_overlay(reader: &mut Reader<'_>) -> Result<Overlay, Fault> {
     ];
     Ok(match reader.word("overlay", &words)?.unwrap_or(OverlayWord::BulletPrime) {
         OverlayWord::Star => Overlay::Star,
-        OverlayWord::BitTorrent => Overlay::BitTorrent,
+        OverlayWord::BitTorrent => Overlay::BitTorrent(read_bittorrent(reader)?),
         OverlayWord::BulletPrime => Overlay::BulletPrime(read_bullet_prime(reader)?),
     })
 }
@@ -224,7 +252,7 @@ fn read_bullet_prime(reader: &mut Reader<'_>) -> Result<BulletPrime, Fault> {
     ];
     Ok(BulletPrime {
         order: reader.word("request", &orders)?.unwrap_or_default(),
-        peers: number_or_dynamic(reader, "peers")?,
+        peers: number_or_dynamic(reader, "peers", MOST)?,
         senders_max: match reader.optional::<u32>("senders_max")? {
             Some(0) => {
                 return Err(Fault::new(
@@ -234,21 +262,50 @@ fn read_bullet_prime(reader: &mut Reader<'_>) -> Result<BulletPrime, Fault> {
             }
             most => most,
         },
-        outstanding: number_or_dynamic(reader, "outstanding")?,
+        outstanding: number_or_dynamic(reader, "outstanding", MOST)?,
         catch_up: reader.or("catch_up", true)?,
         spare_source: reader.or("spare_source", true)?,
     })
 }
 
-/// `"dynamic"`, or a number from 1 to 1,000.
-fn number_or_dynamic(reader: &mut Reader<'_>, key: &'static str) -> Result<Option<u32>, Fault> {
+fn read_bittorrent(reader: &mut Reader<'_>) -> Result<BitTorrent, Fault> {
+    let default = bittorrent::Config::default();
+    let priorities = [("rarest", Priority::Rarity), ("strict", Priority::Strict)];
+    let outstanding = match reader.node("outstanding") {
+        None => default.pipelining,
+        Some(_) => match number_or_dynamic(reader, "outstanding", Pipelining::MOST as u32)? {
+            Some(count) => Pipelining::Fixed(count as usize),
+            None => Pipelining::Adaptive(PIPELINE),
+        },
+    };
+    let slots = within(reader, "upload_slots", default.upload_slots as u32, 0, 1000)?;
+    let Bytes(piece) = reader.or("piece", Bytes(u64::from(default.piece_len)))?;
+    if !(PIECE_MIN..=PIECE_MAX).contains(&piece) {
+        return Err(Fault::new(&reader.span_of("piece"), "`piece` is from 1KiB to 16MiB"));
+    }
+    Ok(BitTorrent {
+        priority: reader.word("priority", &priorities)?.unwrap_or(default.priority),
+        pipelining: outstanding,
+        upload_slots: slots,
+        piece: piece as u32,
+    })
+}
+
+/// `"dynamic"`, or a number from 1 to `most`.
+fn number_or_dynamic(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    most: u32,
+) -> Result<Option<u32>, Fault> {
     let Some(node) = reader.node(key) else { return Ok(None) };
     match &node.value {
         Value::Text(text) if text == "dynamic" => Ok(None),
-        Value::Integer(number) if (1..=1000).contains(number) => Ok(Some(*number as u32)),
+        Value::Integer(number) if (1..=i64::from(most)).contains(number) => {
+            Ok(Some(*number as u32))
+        }
         other => Err(Fault::new(
             &node.span,
-            format!("`{key}` is \"dynamic\" or a number from 1 to 1000, not {}", other.what()),
+            format!("`{key}` is \"dynamic\" or a number from 1 to {most}, not {}", other.what()),
         )),
     }
 }
@@ -269,3 +326,10 @@ fn within(
         Err(Fault::new(&reader.span_of(key), text))
     }
 }
+
+/// Most peers, and most requests outstanding, of Bullet′.
+const MOST: u32 = 1000;
+/// What BitTorrent's dynamic number of requests covers, as in clients of today.
+const PIPELINE: Duration = Duration::from_secs(3);
+const PIECE_MIN: u64 = 1024;
+const PIECE_MAX: u64 = 16 * 1024 * 1024;

@@ -52,11 +52,13 @@ pub struct Capture<W> {
     out: W,
     links: Vec<LinkIx>,
     head: Vec<u8>,
+    record: Vec<u8>,
     outcome: Result<()>,
 }
 
 impl<W: Write> Capture<W> {
-    /// A capture of `links` to `out`; buffer it. The file's head is written at once.
+    /// A capture of `links` to `out`; buffer it. The file's head is written at once, and then each
+    /// packet as one write.
     pub fn new(mut out: W, links: &[LinkIx]) -> Result<Capture<W>> {
         let mut head = Vec::with_capacity(CAPTURED_MAX as usize);
         head.extend(MAGIC.to_le_bytes());
@@ -67,7 +69,7 @@ impl<W: Write> Capture<W> {
         out.write_all(&head)?;
         let mut links = links.to_vec();
         links.sort_unstable();
-        Ok(Capture { out, links, head, outcome: Ok(()) })
+        Ok(Capture { out, links, head, record: Vec::new(), outcome: Ok(()) })
     }
 
     fn record<B: Wired>(&mut self, at: Time, packet: &Packet<B>) -> Result<()> {
@@ -75,10 +77,12 @@ impl<W: Write> Capture<W> {
         let len = B::head(packet, &mut self.head);
         self.head.truncate(CAPTURED_MAX as usize);
         let (secs, nanos) = (at.0 / 1_000_000_000, at.0 % 1_000_000_000);
+        self.record.clear();
         for word in [secs as u32, nanos as u32, self.head.len() as u32, len] {
-            self.out.write_all(&word.to_le_bytes())?;
+            self.record.extend(word.to_le_bytes());
         }
-        self.out.write_all(&self.head)
+        self.record.extend_from_slice(&self.head);
+        self.out.write_all(&self.record)
     }
 }
 

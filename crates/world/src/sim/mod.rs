@@ -195,6 +195,12 @@ impl Sim {
         self.packets.as_ref().map(|packets| packets.network())
     }
 
+    /// The packet wire's network, for looking on and for what waits now. What is sent or changed
+    /// there beside the simulator breaks the run.
+    pub fn network_mut(&mut self) -> Option<&mut Network<transport::Packet>> {
+        self.packets.as_mut().map(|packets| packets.network_mut())
+    }
+
     /// Gives every ordered pair of hosts a delay of its own; before the run starts.
     pub fn set_delays(&mut self, delay: DelayFn) {
         self.paths = Paths::computed(delay);

@@ -91,6 +91,10 @@ impl Packets {
         &self.network
     }
 
+    pub(super) fn network_mut(&mut self) -> &mut Network<transport::Packet> {
+        &mut self.network
+    }
+
     /// The next delivery up to `limit`.
     pub(super) fn poll(&mut self, limit: Time) -> Option<(Time, Packet<transport::Packet>)> {
         if self.network.next_event().is_none_or(|at| at > limit) {

@@ -1,8 +1,8 @@
 //! What came of a file's run.
 
-use super::access;
 use super::script::Script;
-use crate::engine::Outcome;
+use super::{access, feasible};
+use crate::engine::{Outcome, network};
 use crate::scenario::{Experiment, FileWorkload, Series, Wire};
 use crate::stats;
 use crate::table::{Table, Value};
@@ -10,7 +10,7 @@ use anabranch_proto::time::Time;
 use anabranch_world::bounds;
 use anabranch_world::meter::Traffic;
 use anabranch_world::sim::{BlockArrival, HostId, Sim};
-use anabranch_world::topology::{NodeIx, Routes, Topology};
+use anabranch_world::topology::{LinkIx, NodeIx, Routes, Topology};
 use std::collections::BTreeMap;
 
 /// A run that is over, for taking numbers from.
@@ -19,21 +19,31 @@ struct View<'a> {
     work: &'a FileWorkload,
     topology: &'a Topology,
     script: &'a Script,
+    /// What waited in front of links, when.
+    queues: &'a [(Time, LinkIx, u64)],
     sim: &'a Sim,
     /// The node of each host.
     nodes: Vec<NodeIx>,
+    /// When each host could have everything over TCP; empty when that was not computed.
+    feasible: Vec<f64>,
 }
 
 pub(super) fn take(
     experiment: &Experiment,
     work: &FileWorkload,
     topology: &Topology,
-    script: &Script,
+    (script, queues): (&Script, &[(Time, LinkIx, u64)]),
     sim: &Sim,
     members: &[NodeIx],
 ) -> Outcome {
-    let nodes = script.hosts.iter().map(|host| members[host.member]).collect();
-    let view = View { experiment, work, topology, script, sim, nodes };
+    let nodes: Vec<NodeIx> = script.hosts.iter().map(|host| members[host.member]).collect();
+    let names = members.iter().map(|node| network::name(topology, *node).to_owned());
+    let places: Vec<(String, NodeIx)> = names.zip(members.iter().copied()).collect();
+    let share = if experiment.wire == Wire::Packet { PAYLOAD_SHARE } else { 1.0 };
+    let by_member = feasible::times(topology, &places, (work.size, work.block), share);
+    let times = script.hosts.iter().map(|host| by_member.get(host.member).copied());
+    let feasible = times.collect::<Option<Vec<f64>>>().unwrap_or_default();
+    let view = View { experiment, work, topology, script, queues, sim, nodes, feasible };
     let mut outcome = Outcome::default();
     view.completions(&mut outcome);
     view.traffic(&mut outcome);
@@ -75,6 +85,10 @@ impl View<'_> {
         for (name, share) in [("median", 0.5), ("last", 1.0)] {
             let ratio = stats::quantile(&times, share).map(|time| time / bound);
             outcome.set(format!("completion_{name}_ratio"), ratio);
+        }
+        let feasible = self.feasible.get(1..).unwrap_or_default();
+        for (name, share) in [("median", 0.5), ("last", 1.0)] {
+            outcome.set(format!("tcp_feasible_{name}_s"), stats::quantile(feasible, share));
         }
     }
 
@@ -215,6 +229,7 @@ impl View<'_> {
             "is_first",
             "first_block_s",
             "rate_10_to_20s_mbps",
+            "tcp_feasible_s",
         ];
         let mut table = Table::new("completions", &columns);
         let bound = self.bound();
@@ -229,6 +244,7 @@ impl View<'_> {
                 f64::from(u8::from(script.is_first)).into(),
                 self.first_block(host).into(),
                 self.rate(host, 10.0, 20.0).into(),
+                self.feasible.get(host.0 as usize).copied().into(),
             ]);
         }
         table
@@ -264,6 +280,11 @@ impl View<'_> {
                     row((number + 1) as f64, "block_interval_s", interval);
                 }
             }
+        }
+        for (at, link, packets) in self.queues {
+            let of = network::link_name(self.topology, *link);
+            let (at, packets) = (at.as_secs_f64(), *packets as f64);
+            table.push(vec![at.into(), "queue_packets".into(), of.into(), packets.into()]);
         }
         table
     }
