@@ -29,7 +29,7 @@ pub(crate) struct ClaimsArguments {
     /// Which claims: ids, or the beginning of ids (plt) [default: all].
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<String>,
-    /// Scaled down, with the shape kept: a minute per claim at most [default].
+    /// Scaled down, with the shape kept: a minute per claim at most, as by default.
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
     /// The papers' sizes; says first how long that takes.

@@ -73,7 +73,7 @@ pub(crate) struct RunArguments {
     /// Do so many runs at a time [default: one per processor].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Run the scenario's smaller version: what its [quick] part says.
+    /// Run the scenario's smaller version: what its `quick` part says.
     #[arg(long)]
     quick: bool,
 }

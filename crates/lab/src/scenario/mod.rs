@@ -1,8 +1,8 @@
 //! Scenarios: a file that says what is compared, on which network, doing what, measured how.
 //!
 //! The reference of the format is `docs/scenarios.md`. A file is parsed into a tree that remembers
-//! its lines ([`tree`]); systems and sweeps set parameters in that tree by dotted paths; and the
-//! tree is then read ([`read`]) into an [`Experiment`], one per system and point. So a value
+//! its lines (`tree`); systems and sweeps set parameters in that tree by dotted paths; and the
+//! tree is then read (`read`) into an [`Experiment`], one per system and point. So a value
 //! that only one point has is checked like any other, and reported where it stands.
 
 mod document;
