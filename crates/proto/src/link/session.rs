@@ -132,7 +132,7 @@ pub struct Session {
     incoming: Option<BlockIn>,
     events: VecDeque<Event>,
     heard_at: Time,
-    ping_at: Time,
+    ping_at: Option<Time>,
     /// When the last ping went out, until its pong is there.
     ping_sent: Option<Time>,
     /// Whether anything went out since the last look.
@@ -154,7 +154,7 @@ impl Session {
         debug_assert!((1..=FRAGMENT_LEN_MAX).contains(&config.fragment_len));
         Session {
             // The first ping goes out at once: it measures the round trip.
-            ping_at: now,
+            ping_at: Some(now),
             config,
             control: VecDeque::new(),
             control_bytes: 0,
@@ -372,7 +372,7 @@ impl Session {
             return None;
         }
         let dead_at = self.heard_at + self.config.dead_after;
-        Some(self.ping_at.min(dead_at))
+        Some(self.ping_at.map_or(dead_at, |ping| ping.min(dead_at)))
     }
 
     /// Pings when it is time to, and gives a silent far side up.
@@ -383,7 +383,7 @@ impl Session {
         if now >= self.heard_at + self.config.dead_after {
             return self.fail(DownReason::Silent);
         }
-        if now >= self.ping_at {
+        if self.ping_at.is_some_and(|at| now >= at) {
             // Silence of one's own counts too: the far side may be sending one long fragment, and
             // hear nothing while its own ping waits behind it.
             let unheard = now.since(self.heard_at) >= self.config.ping_after;
@@ -395,7 +395,8 @@ impl Session {
                 self.queue(Frame::Ping { nonce: self.pings });
             }
             let from = if quiet { now } else { self.heard_at };
-            self.ping_at = (from + self.config.ping_after).max(now + self.config.ping_after / 4);
+            self.ping_at =
+                Some((from + self.config.ping_after).max(now + self.config.ping_after / 4));
         }
     }
 
