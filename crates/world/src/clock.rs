@@ -15,6 +15,9 @@ pub struct Clock {
 impl Clock {
     /// What the clock shows at `now`.
     pub fn local(&self, now: Time) -> Time {
+        if *self == Clock::default() {
+            return now;
+        }
         let gained = i128::from(now.0) * i128::from(self.drift_ppb) / 1_000_000_000;
         let shown = i128::from(now.0) + gained + self.offset.as_nanos() as i128;
         Time(u64::try_from(shown).unwrap_or(u64::MAX))

@@ -52,15 +52,23 @@ impl PartialOrd for Due {
 
 /// Events by time, then in the order in which they were added.
 ///
-/// Two stages, because a heap of all the timers of a hundred thousand hosts lies outside every
-/// cache: events of the current bucket of time are in a heap, later ones unsorted in the bucket
-/// that they fall into, until its turn comes.
-#[derive(Default, Debug)]
+/// A calendar: later events lie unsorted in the bucket of time that they fall into, in a ring for the
+/// next second or so and in a map beyond it. When its turn comes a bucket is sorted once. So an
+/// event is moved twice, whatever the number of timers, and what comes next can be [looked
+/// at](Queue::ahead) before it is due. Events added to the bucket under way go through a small heap.
+#[derive(Debug)]
 pub(crate) struct Queue {
+    /// The bucket under way, last first.
+    current: Vec<Due>,
+    /// What was added to it, or to the time before it, since it began.
     near: BinaryHeap<Due>,
-    /// Events at or behind the end of the current bucket, by bucket.
+    /// Buckets from `bucket` on, at their number modulo `RING`.
+    ring: Vec<Vec<Due>>,
+    /// Events in the ring.
+    ringed: usize,
+    /// Events behind the ring's end when they were added, by bucket.
     far: BTreeMap<u64, Vec<Due>>,
-    /// The first bucket whose events are not in `near`.
+    /// The first bucket that has not begun.
     bucket: u64,
     /// Emptied buckets, to be filled again.
     spare: Vec<Vec<Due>>,
@@ -68,9 +76,27 @@ pub(crate) struct Queue {
     sequence: u64,
 }
 
-/// A bucket spans 2^22 ns, about 4 ms.
-const BUCKET_SHIFT: u32 = 22;
+/// A bucket spans 2^20 ns, about 1 ms.
+const BUCKET_SHIFT: u32 = 20;
+/// Buckets in the ring: about a second.
+const RING: u64 = 1024;
 const SPARE_MAX: usize = 64;
+
+impl Default for Queue {
+    fn default() -> Queue {
+        Queue {
+            current: Vec::new(),
+            near: BinaryHeap::new(),
+            ring: std::iter::repeat_with(Vec::new).take(RING as usize).collect(),
+            ringed: 0,
+            far: BTreeMap::new(),
+            bucket: 0,
+            spare: Vec::new(),
+            len: 0,
+            sequence: 0,
+        }
+    }
+}
 
 impl Queue {
     pub(crate) fn push(&mut self, time: Time, event: Event) {
@@ -79,11 +105,20 @@ impl Queue {
         let due = Due { time, sequence: self.sequence, event };
         let bucket = time.0 >> BUCKET_SHIFT;
         if bucket < self.bucket {
-            self.near.push(due);
-        } else {
-            let spare = &mut self.spare;
-            self.far.entry(bucket).or_insert_with(|| spare.pop().unwrap_or_default()).push(due);
+            return self.near.push(due);
         }
+        let spare = &mut self.spare;
+        let events = if bucket - self.bucket < RING {
+            self.ringed += 1;
+            let events = &mut self.ring[(bucket % RING) as usize];
+            if events.capacity() == 0 {
+                *events = spare.pop().unwrap_or_default();
+            }
+            events
+        } else {
+            self.far.entry(bucket).or_insert_with(|| spare.pop().unwrap_or_default())
+        };
+        events.push(due);
     }
 
     pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Time, Event)> {
@@ -91,21 +126,59 @@ impl Queue {
             return None;
         }
         self.len -= 1;
-        self.near.pop().map(|due| (due.time, due.event))
+        let due = if self.is_near_first() { self.near.pop() } else { self.current.pop() };
+        due.map(|due| (due.time, due.event))
     }
 
     /// When the next event is due.
     pub(crate) fn next(&mut self) -> Option<Time> {
-        if self.near.is_empty()
-            && let Some((bucket, mut events)) = self.far.pop_first()
-        {
-            self.bucket = bucket + 1;
-            self.near.extend(events.drain(..));
-            if self.spare.len() < SPARE_MAX {
-                self.spare.push(events);
-            }
+        if self.current.is_empty() && self.near.is_empty() {
+            self.begin_bucket();
         }
-        self.near.peek().map(|due| due.time)
+        let due = if self.is_near_first() { self.near.peek() } else { self.current.last() };
+        due.map(|due| due.time)
+    }
+
+    /// The event that is `steps` behind the next one of those that were known when the bucket under
+    /// way began; `None` behind its end.
+    pub(crate) fn ahead(&self, steps: usize) -> Option<Event> {
+        let place = self.current.len().checked_sub(steps + 1)?;
+        Some(self.current[place].event)
+    }
+
+    fn is_near_first(&self) -> bool {
+        match (self.near.peek(), self.current.last()) {
+            (Some(near), Some(current)) => near > current,
+            (near, _) => near.is_some(),
+        }
+    }
+
+    /// Begins the next bucket that has events.
+    fn begin_bucket(&mut self) {
+        let has_events = |bucket: &u64| !self.ring[(bucket % RING) as usize].is_empty();
+        let buckets = if self.ringed > 0 { RING } else { 0 };
+        let ringed = (self.bucket..self.bucket + buckets).find(has_events);
+        let far = self.far.first_key_value().map(|(&bucket, _)| bucket);
+        let Some(bucket) = ringed.into_iter().chain(far).min() else { return };
+        self.bucket = bucket + 1;
+        let emptied = std::mem::take(&mut self.current);
+        if ringed == Some(bucket) {
+            self.current = std::mem::take(&mut self.ring[(bucket % RING) as usize]);
+            self.ringed -= self.current.len();
+        }
+        self.recycle(emptied);
+        if let Some(mut events) = self.far.remove(&bucket) {
+            self.current.append(&mut events);
+            self.recycle(events);
+        }
+        // The order of `Due` is last first, so the next is at the end.
+        self.current.sort_unstable();
+    }
+
+    fn recycle(&mut self, events: Vec<Due>) {
+        if events.capacity() > 0 && self.spare.len() < SPARE_MAX {
+            self.spare.push(events);
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -179,7 +252,7 @@ mod tests {
         let mut state = 1u64;
         let mut draw = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            state >> 34
+            state >> 30
         };
         for index in 0..2_000 {
             queue.push(Time(draw()), Event::Script { index });

@@ -13,6 +13,7 @@ use crate::id::BlockIndex;
 use crate::overlay::{DownReason, Measured};
 use crate::time::{Duration, Time};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// A session's parameters; the defaults suit links from 100 kb/s to 10 Gb/s.
@@ -120,7 +121,7 @@ struct BlockIn {
 /// One end of a session. See [the module](super).
 #[derive(Debug)]
 pub struct Session {
-    config: LinkConfig,
+    config: Arc<LinkConfig>,
     control: VecDeque<Frame>,
     control_bytes: usize,
     blocks: VecDeque<BlockOut>,
@@ -132,7 +133,8 @@ pub struct Session {
     events: VecDeque<Event>,
     heard_at: Time,
     ping_at: Option<Time>,
-    ping_sent: Option<(u64, Time)>,
+    /// When the last ping went out, until its pong is there.
+    ping_sent: Option<Time>,
     /// Whether anything went out since the last look.
     has_sent: bool,
     pings: u64,
@@ -145,8 +147,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session over a pipe that is ready and whose hellos are exchanged.
-    pub fn new(config: LinkConfig, now: Time) -> Session {
+    /// A session over a pipe that is ready and whose hellos are exchanged. Who has many shares one
+    /// `Arc` of the parameters between them.
+    pub fn new(config: impl Into<Arc<LinkConfig>>, now: Time) -> Session {
+        let config = config.into();
         debug_assert!((1..=FRAGMENT_LEN_MAX).contains(&config.fragment_len));
         Session {
             // The first ping goes out at once: it measures the round trip.
@@ -344,8 +348,8 @@ impl Session {
     }
 
     fn handle_pong(&mut self, now: Time, nonce: u64) {
-        if let Some((sent, at)) = self.ping_sent
-            && sent == nonce
+        if let Some(at) = self.ping_sent
+            && self.pings == nonce
         {
             self.rtt.sample(now.since(at));
             self.ping_sent = None;
@@ -387,7 +391,7 @@ impl Session {
             self.has_sent = false;
             if quiet {
                 self.pings += 1;
-                self.ping_sent = Some((self.pings, now));
+                self.ping_sent = Some(now);
                 self.queue(Frame::Ping { nonce: self.pings });
             }
             let from = if quiet { now } else { self.heard_at };
@@ -413,6 +417,19 @@ impl Session {
             self.down = true;
             let reason = if self.closing { DownReason::Local } else { reason };
             self.events.push_back(Event::Down { reason });
+        }
+    }
+
+    /// Gives the memory of empty queues back: for who has very many sessions, most of them idle.
+    pub fn trim(&mut self) {
+        if self.control.is_empty() {
+            self.control = VecDeque::new();
+        }
+        if self.events.is_empty() {
+            self.events = VecDeque::new();
+        }
+        if self.blocks.is_empty() {
+            self.blocks = VecDeque::new();
         }
     }
 

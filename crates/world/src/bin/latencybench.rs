@@ -1,7 +1,7 @@
 //! The latency wire alone: many hosts that send small messages, beside real time.
 //!
 //! `cargo run -p anabranch-world --release --bin latencybench -- --nodes 100000`. Each member links to a
-//! few random others and sends one of them a message every tenth of a second.
+//! few random others, once all have started, and sends one of them a message every tenth of a second.
 
 use anabranch_proto::id::{LinkClass, LinkId, PeerInfo};
 use anabranch_proto::overlay::{Command, Ctx, Holdings, Input, Output, Overlay, Setup, Stats};
@@ -18,6 +18,9 @@ const USAGE: &str = "usage: latencybench [--nodes N] [--links L (each dials)] [-
 /// Bytes of a message.
 const MESSAGE_LEN: usize = 40;
 
+/// From a member's start to its dials.
+const DIAL_AFTER: Duration = Duration::from_millis(10);
+
 /// A member that chats.
 struct Chatter {
     peers: Vec<PeerInfo>,
@@ -31,7 +34,11 @@ impl Overlay for Chatter {
     fn handle(&mut self, ctx: &mut Ctx<'_>, input: Input) {
         match input {
             Input::Start => {
-                for peer in self.peers.drain(..) {
+                // Who dials at once meets many that have not started.
+                self.at = Some(ctx.now + DIAL_AFTER);
+            }
+            Input::Deadline if !self.peers.is_empty() => {
+                for peer in std::mem::take(&mut self.peers) {
                     ctx.out.push(Output::Connect { peer, class: LinkClass::Reliable });
                 }
                 // Members speak one after the other, not all at once.
@@ -106,15 +113,20 @@ fn run() -> Result<(), String> {
     sim.run(set_up, |_| false).map_err(|error| error.to_string())?;
     let linked = resident_kib();
     let sent = messages(&sim);
-    let started = wall_clock();
+    let (started, cpu_before) = (wall_clock(), cpu_secs());
     sim.run(set_up + Duration::from_secs(secs), |_| false).map_err(|error| error.to_string())?;
     let wall = started.elapsed().as_secs_f64();
+    let cpu = cpu_secs() - cpu_before;
     let sent = messages(&sim) - sent;
     let row = |name: &str, value: String| println!("{name:<34} {value}");
     row("nodes", format!("{nodes}, each dials {links}"));
     row("messages", format!("{sent} in {secs} s of virtual time"));
     row("wall time", format!("{wall:.2} s"));
+    row("processor time", format!("{cpu:.2} s"));
     row("virtual time / wall time", format!("{:.2}", secs as f64 / wall.max(1e-9)));
+    row("virtual time / processor time", format!("{:.2}", secs as f64 / cpu.max(1e-9)));
+    let links: usize = sim.hosts().map(|host| sim.links(host)).sum();
+    row("links per node", format!("{:.2}", links as f64 / f64::from(nodes)));
     let per_node = |kib: u64| format!("{:.2} KiB per node", kib as f64 / f64::from(nodes));
     row("memory before anyone starts", per_node(made.saturating_sub(before)));
     row("memory with links", per_node(linked.saturating_sub(before)));
@@ -160,4 +172,11 @@ fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
+}
+
+/// This process's processor time in seconds, as the system says; zero where it does not.
+fn cpu_secs() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let nanos = status.split_whitespace().next().and_then(|nanos| nanos.parse::<u64>().ok());
+    nanos.map_or(0.0, |nanos| nanos as f64 / 1e9)
 }

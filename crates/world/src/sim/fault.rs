@@ -205,6 +205,8 @@ impl Sim {
         if self.config.wire == Wire::Packet {
             return self.change_access(host.0, up, down);
         }
-        self.fluid.set_host(self.now, host.0, up.as_f64(), down.as_f64(), &mut self.queue);
+        if self.config.wire == Wire::Fluid {
+            self.fluid.set_host(self.now, host.0, up.as_f64(), down.as_f64(), &mut self.queue);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! One host: a member, a store that is only its holdings, a clock, and an inbox.
 
-use super::Sim;
+use super::{Sim, Wire};
 use crate::clock::Clock;
 use crate::meter::Meter;
 use crate::units::Rate;
@@ -98,25 +98,27 @@ pub(super) enum Arrival {
     },
 }
 
+/// What every event needs is at the front and in this order: a host has to be few lines of memory.
+#[repr(C)]
 pub(super) struct Host {
-    pub(super) spec: HostSpec,
-    pub(super) info: PeerInfo,
-    pub(super) life: Life,
-    /// Starts that the script still has for it.
-    pub(super) starts_waiting: u32,
-    /// Counts starts: what was under way for an earlier one is void.
-    pub(super) incarnation: u32,
-    /// Whether a dial meets silence (the machine is gone) rather than a refusal.
-    pub(super) is_silent: bool,
-    pub(super) member: Option<Box<dyn Overlay + Send>>,
-    pub(super) holdings: Holdings,
     pub(super) rng: Rng,
-    inbox: VecDeque<Arrival>,
-    is_ready: bool,
+    pub(super) member: Option<Box<dyn Overlay + Send>>,
     pub(super) due: Time,
     pub(super) deadline_last: Option<Time>,
+    pub(super) clock: Clock,
+    inbox: VecDeque<Arrival>,
+    is_ready: bool,
     pub(super) is_done: bool,
     pub(super) is_leaving: bool,
+    /// Whether a dial meets silence (the machine is gone) rather than a refusal.
+    pub(super) is_silent: bool,
+    pub(super) life: Life,
+    /// Counts starts: what was under way for an earlier one is void.
+    pub(super) incarnation: u32,
+    /// Starts that the script still has for it.
+    pub(super) starts_waiting: u32,
+    pub(super) meter: Meter,
+    pub(super) holdings: Holdings,
     /// The end of the link to each peer.
     pub(super) peers: BTreeMap<u32, u32>,
     /// Peers that were dialled in vain, until it is known.
@@ -126,8 +128,9 @@ pub(super) struct Host {
     /// Blocks this incarnation lacked when it started.
     pub(super) lacked: u64,
     pub(super) contacts_last: Vec<PeerInfo>,
-    pub(super) stats_last: Stats,
-    pub(super) meter: Meter,
+    pub(super) stats_last: Option<Box<Stats>>,
+    pub(super) spec: HostSpec,
+    pub(super) info: PeerInfo,
     pub(super) arrivals: Vec<BlockArrival>,
 }
 
@@ -152,7 +155,9 @@ impl Sim {
         let addresses = id.0.to_le_bytes().to_vec();
         let contact = Contact { addresses, reachable: spec.reachable };
         let info = PeerInfo { id: PeerId::of_name(&spec.name), contact };
-        self.fluid.add_host(spec.up.as_f64(), spec.down.as_f64());
+        if self.config.wire == Wire::Fluid {
+            self.fluid.add_host(spec.up.as_f64(), spec.down.as_f64());
+        }
         self.names.insert(spec.name.clone(), id);
         let first_start = match spec.ticket_of {
             None => super::Fault::Start(id),
@@ -161,6 +166,7 @@ impl Sim {
         let (start, config, rng) =
             (spec.start, &self.config, stream(self.config.seed, &spec.name, "member"));
         self.hosts.push(Host {
+            clock: spec.clock,
             spec,
             info,
             life: Life::Absent,
@@ -181,7 +187,7 @@ impl Sim {
             forgotten: Vec::new(),
             lacked: 0,
             contacts_last: Vec::new(),
-            stats_last: Stats::default(),
+            stats_last: None,
             meter: Meter::new(config.interval),
             arrivals: Vec::new(),
         });
@@ -226,7 +232,7 @@ impl Sim {
         let state = &mut self.hosts[host as usize];
         if let Some(member) = state.member.take() {
             state.contacts_last = member.contacts();
-            state.stats_last = *member.stats();
+            state.stats_last = Some(Box::new(*member.stats()));
         }
         state.life = life;
         self.life_changes += 1;
@@ -243,6 +249,9 @@ impl Sim {
         let state = &mut self.hosts[host as usize];
         if state.member.is_none() {
             return;
+        }
+        if state.inbox.capacity() == 0 {
+            state.inbox = self.inboxes.pop().unwrap_or_default();
         }
         state.inbox.push_back(arrival);
         if !state.is_ready {
@@ -265,6 +274,7 @@ impl Sim {
                 return;
             }
         }
+        self.inboxes.push(std::mem::take(&mut self.hosts[host as usize].inbox));
     }
 
     fn store(

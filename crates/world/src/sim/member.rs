@@ -13,11 +13,11 @@ impl Sim {
     pub(super) fn handle(&mut self, host: u32, input: Input) {
         self.trace_input(host, &input);
         let state = &mut self.hosts[host as usize];
-        let Host { member: Some(member), rng, holdings, spec, .. } = state else { return };
+        let Host { member: Some(member), rng, holdings, clock, .. } = state else { return };
         let (ends, touched) = (&mut self.ends, &mut self.touched);
         let mut links = HostLinks { host, ends, touched, holdings, unheld: None };
         let mut ctx = Ctx {
-            now: spec.clock.local(self.now),
+            now: clock.local(self.now),
             rng,
             holdings,
             links: &mut links,
@@ -66,6 +66,7 @@ impl Sim {
         match output {
             Output::Message { link, bytes } => {
                 if let Some(end) = self.end_of(host, link)
+                    && self.look_at_link(end)
                     && let Some(session) = &mut self.ends[end as usize].session
                 {
                     session.send(Channel::Overlay, bytes);
@@ -121,7 +122,7 @@ impl Sim {
         let deadline = state.member.as_ref().and_then(|member| member.next_deadline());
         let Some(local) = deadline else { return };
         let earliest = state.deadline_last.map_or(self.now, |last| last + step).max(self.now);
-        let at = state.spec.clock.global(local).max(earliest);
+        let at = state.clock.global(local).max(earliest);
         if at < state.due {
             state.due = at;
             self.queue.push(at, Event::MemberDue { host });
@@ -134,7 +135,7 @@ impl Sim {
             return;
         }
         state.due = Time::FAR;
-        let local = state.spec.clock.local(self.now);
+        let local = state.clock.local(self.now);
         let deadline = state.member.as_ref().and_then(|member| member.next_deadline());
         if deadline.is_some_and(|at| at <= local) {
             state.deadline_last = Some(self.now);

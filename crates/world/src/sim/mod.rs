@@ -10,9 +10,11 @@
 //! run, refuses after one round trip; one that is cut off or crashed silently lets the dial
 //! time out. There is one link per pair: a dial that crosses one under way joins it.
 
+mod ahead;
 mod config;
 mod dial;
 mod fault;
+mod frames;
 mod host;
 mod member;
 mod packets;
@@ -31,12 +33,13 @@ use crate::net::{Network, Packet};
 use crate::paths::Paths;
 use crate::terrain::Terrain;
 use crate::topology::Topology;
-use anabranch_proto::link::FRAGMENT_LEN_MAX;
+use anabranch_proto::link::{FRAGMENT_LEN_MAX, LinkConfig};
 use anabranch_proto::overlay::{Outcome, Output};
 use anabranch_proto::time::{Duration, Time};
 use anabranch_proto::transport;
-use host::Host;
+use host::{Arrival, Host};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use thiserror::Error;
 use wire::{End, Pipe};
 
@@ -102,6 +105,8 @@ pub struct Completion {
 /// The simulator. See [the module](self).
 pub struct Sim {
     config: Config,
+    /// The sessions' parameters, which they share.
+    link: Arc<LinkConfig>,
     factory: Factory,
     now: Time,
     queue: Queue,
@@ -117,9 +122,12 @@ pub struct Sim {
     packets: Option<Box<packets::Packets>>,
     ends: Vec<End>,
     pipes: Vec<Pipe>,
+    frames: frames::Frames,
     dials: dial::Dials,
     script: Vec<Fault>,
     ready: VecDeque<u32>,
+    /// Emptied inboxes, to be filled again by whoever needs one.
+    inboxes: Vec<VecDeque<Arrival>>,
     touched: Vec<u32>,
     outputs: Vec<Output>,
     completions: Vec<Completion>,
@@ -132,6 +140,7 @@ impl Sim {
     pub fn new(config: Config, delay: Duration, factory: Factory) -> Sim {
         let (fluid, trace) = (Fluid::new(Duration::from_millis(5)), TraceHash::new(config.seed));
         Sim {
+            link: Arc::new(config.link.clone()),
             config,
             factory,
             now: Time::ZERO,
@@ -147,9 +156,11 @@ impl Sim {
             packets: None,
             ends: Vec::new(),
             pipes: Vec::new(),
+            frames: frames::Frames::default(),
             dials: dial::Dials::default(),
             script: Vec::new(),
             ready: VecDeque::new(),
+            inboxes: Vec::new(),
             touched: Vec::new(),
             outputs: Vec::new(),
             completions: Vec::new(),
@@ -223,7 +234,11 @@ impl Sim {
                         story with Story::packets";
             return Err(SimError::NotOnPackets { what: what.into() });
         }
+        let looks_ahead = self.config.wire == Wire::Latency;
         while let Some(next) = self.next(limit) {
+            if looks_ahead && self.events.is_multiple_of(ahead::BATCH as u64) {
+                self.look_ahead();
+            }
             let is_turning_point = match next {
                 Next::Packet(time, packet) => {
                     self.count_event(time)?;

@@ -191,7 +191,7 @@ impl Sim {
                 super::Overhead::TlsTcp => RECORD_LEN * (payload + control).div_ceil(RECORD_TEXT),
             };
             connection.write(payload, control, sealing);
-            self.pipes[end as usize].frames.push_back(frame);
+            self.frames.push_back(&mut self.pipes[end as usize].frames, frame);
         }
         if connection.written > before {
             self.turn(end);
@@ -367,7 +367,7 @@ impl Sim {
         let Some(packets) = &mut self.packets else { return };
         let read = packets.connections[end as usize].as_ref().map_or(0, |here| here.read);
         let Some(Some(there)) = packets.connections.get_mut(from) else { return };
-        let local = self.hosts[host as usize].spec.clock.local(self.now);
+        let local = self.hosts[host as usize].clock.local(self.now);
         let mut session = self.ends[end as usize].session.as_mut();
         if let Some(session) = &mut session {
             session.heard(local);
@@ -376,7 +376,7 @@ impl Sim {
         while there.frames.front().is_some_and(|frame| frame.end <= read) {
             let Some(written) = there.frames.pop_front() else { break };
             popped += 1;
-            let frame: Option<Frame> = self.pipes[from].frames.pop_front();
+            let frame: Option<Frame> = self.frames.pop_front(&mut self.pipes[from].frames);
             let (Some(session), Some(frame)) = (&mut session, frame) else { continue };
             payload += u64::from(written.payload);
             control += u64::from(written.control);
@@ -448,7 +448,7 @@ impl Sim {
             *slot = None;
         }
         // What it wrote and what had not arrived is lost with it.
-        self.pipes[end as usize].frames.clear();
+        self.frames.clear(&mut self.pipes[end as usize].frames);
     }
 
     fn forget_if_over(&mut self, end: u32, is_dead: bool) {

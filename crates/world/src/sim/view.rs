@@ -66,7 +66,8 @@ impl Sim {
     /// What a host's member counts (the last one's, when the host is down); zeros before it ran.
     pub fn stats(&self, host: HostId) -> Stats {
         let host = self.at(host);
-        host.member.as_ref().map_or(host.stats_last, |member| *member.stats())
+        let last = || host.stats_last.as_deref().copied().unwrap_or_default();
+        host.member.as_ref().map_or_else(last, |member| *member.stats())
     }
 
     /// What a host's member says of whom to join through.

@@ -5,6 +5,7 @@
 //! block with what belongs before it. What to send is so decided as late as possible, and a
 //! message never waits for more than one fragment of its own link.
 
+use super::frames::{Chain, Frames};
 use super::host::Arrival;
 use super::{Sim, SimError, Wire};
 use crate::event::Event;
@@ -13,7 +14,7 @@ use anabranch_proto::link::frame::{Channel, Frame};
 use anabranch_proto::link::{Event as Told, FRAGMENT_LEN_MAX, Session};
 use anabranch_proto::overlay::{DownReason, Input};
 use anabranch_proto::time::{Duration, Time};
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// One side of a link.
 pub(super) struct End {
@@ -22,7 +23,8 @@ pub(super) struct End {
     pub(super) class: LinkClass,
     /// None before the set-up is complete, and once the link is down as this side sees it.
     pub(super) session: Option<Box<Session>>,
-    incoming: Option<(BlockIndex, Vec<u8>)>,
+    /// Boxed, as most ends are idle.
+    incoming: Option<Box<(BlockIndex, Vec<u8>)>>,
 }
 
 impl End {
@@ -35,12 +37,12 @@ impl End {
 /// The frames on their way from one end to the other.
 pub(super) struct Pipe {
     /// In flight, and at the back those in service.
-    pub(super) frames: VecDeque<Frame>,
+    pub(super) frames: Chain,
     in_service: u32,
     payload: u64,
     control: u64,
     /// Pulled, and left for the next parcel.
-    held: Option<Frame>,
+    held: Option<Box<Frame>>,
     /// Frames that would have arrived while the path was cut: what TCP sends again.
     held_back: u32,
     delay: Duration,
@@ -64,10 +66,12 @@ impl Sim {
         let first = self.ends.len() as u32;
         for (host, peer) in [(dialler, listener), (listener, dialler)] {
             let (delay, cap) = (self.paths.delay(host, peer), self.paths.cap(host, peer));
-            self.fluid.add_flow(host, peer, cap);
+            if self.config.wire == Wire::Fluid {
+                self.fluid.add_flow(host, peer, cap);
+            }
             self.ends.push(End { host, peer, class, session: None, incoming: None });
             self.pipes.push(Pipe {
-                frames: VecDeque::new(),
+                frames: Chain::default(),
                 in_service: 0,
                 payload: 0,
                 control: 0,
@@ -87,8 +91,8 @@ impl Sim {
     pub(super) fn open(&mut self, end: u32) {
         let state = &mut self.ends[end as usize];
         let (host, peer, class) = (state.host, state.peer, state.class);
-        let local = self.hosts[host as usize].spec.clock.local(self.now);
-        state.session = Some(Box::new(Session::new(self.config.link.clone(), local)));
+        let local = self.hosts[host as usize].clock.local(self.now);
+        state.session = Some(Box::new(Session::new(Arc::clone(&self.link), local)));
         self.queue.push(self.now, Event::SessionDue { end });
         self.hosts[host as usize].peers.insert(peer, end);
         let info = self.hosts[peer as usize].info.clone();
@@ -121,7 +125,7 @@ impl Sim {
             return self.pump_latency(end);
         }
         let pipe = &mut self.pipes[end as usize];
-        let Some(is_control) = pipe.load(session) else {
+        let Some(is_control) = pipe.load(session, &mut self.frames) else {
             return self.fluid.stop(self.now, end, &mut self.queue);
         };
         let bytes = pipe.payload + pipe.control;
@@ -152,8 +156,9 @@ impl Sim {
             }
             control += frame.wire_len() as u64;
             frames += 1;
-            pipe.frames.push_back(frame);
+            self.frames.push_back(&mut pipe.frames, frame);
         }
+        session.trim();
         if frames > 0 {
             let overhead = self.config.overhead.bytes(control);
             self.hosts[state.host as usize].meter.sent(self.now, 0, control, overhead);
@@ -206,12 +211,12 @@ impl Sim {
         }
         let (state, pipe) = (&mut self.ends[end as usize], &mut self.pipes[flow as usize]);
         let Some(session) = &mut state.session else {
-            (0..frames).for_each(|_| drop(pipe.frames.pop_front()));
+            (0..frames).for_each(|_| drop(self.frames.pop_front(&mut pipe.frames)));
             return;
         };
-        let local = self.hosts[host as usize].spec.clock.local(self.now);
+        let local = self.hosts[host as usize].clock.local(self.now);
         let (mut payload, mut control) = (0, 0);
-        for frame in (0..frames).map_while(|_| pipe.frames.pop_front()) {
+        for frame in (0..frames).map_while(|_| self.frames.pop_front(&mut pipe.frames)) {
             let (of_payload, of_control) = split_len(&frame);
             payload += of_payload;
             control += of_control;
@@ -228,9 +233,11 @@ impl Sim {
     pub(super) fn on_session_due(&mut self, end: u32) {
         let state = &mut self.ends[end as usize];
         let Some(session) = &mut state.session else { return };
-        let clock = self.hosts[state.host as usize].spec.clock;
+        let clock = self.hosts[state.host as usize].clock;
         let coming = end ^ 1;
-        if self.fluid.is_flowing(coming, self.now - self.pipes[coming as usize].delay) {
+        if self.config.wire == Wire::Fluid
+            && self.fluid.is_flowing(coming, self.now - self.pipes[coming as usize].delay)
+        {
             // Part of a parcel has arrived: on a slow link a whole one can take longer than
             // silence is borne.
             session.heard(clock.local(self.now));
@@ -270,10 +277,12 @@ impl Sim {
                 }
                 // No driver here has content messages: every block is verifiable.
                 Told::Message { channel: Channel::Content, .. } => {}
-                Told::BlockStart { block, header, .. } => state.incoming = Some((block, header)),
+                Told::BlockStart { block, header, .. } => {
+                    state.incoming = Some(Box::new((block, header)));
+                }
                 Told::Fragment { last: false, .. } => {}
                 Told::Fragment { last: true, .. } => {
-                    if let Some((block, header)) = state.incoming.take() {
+                    if let Some((block, header)) = state.incoming.take().map(|incoming| *incoming) {
                         let is_corrupt = self.hosts[state.peer as usize].spec.corrupt;
                         let arrival = Arrival::Block { end, block, header, is_corrupt };
                         self.give_arrival(host, arrival);
@@ -316,16 +325,21 @@ impl Sim {
         }
         let pipe = &mut self.pipes[end as usize];
         pipe.held = None;
-        for _ in 0..std::mem::take(&mut pipe.in_service) {
-            pipe.frames.pop_back();
+        let in_service = std::mem::take(&mut pipe.in_service);
+        if in_service > 0 {
+            self.frames.drop_back(&mut pipe.frames, in_service);
         }
-        self.fluid.stop(self.now, end, &mut self.queue);
+        if self.config.wire == Wire::Fluid {
+            self.fluid.stop(self.now, end, &mut self.queue);
+        }
     }
 
     /// The far host of `end` is gone without a word.
     pub(super) fn stall(&mut self, end: u32) {
         self.pipes[end as usize].is_dead = true;
-        self.fluid.set_cap(self.now, end, 0.0, &mut self.queue);
+        if self.config.wire == Wire::Fluid {
+            self.fluid.set_cap(self.now, end, 0.0, &mut self.queue);
+        }
     }
 
     /// Brings all pipes in line with the paths, after these have changed.
@@ -343,7 +357,9 @@ impl Sim {
             }
             pipe.cap = cap;
             let frames = if cap > 0.0 { std::mem::take(&mut pipe.held_back) } else { 0 };
-            self.fluid.set_cap(self.now, end, cap, &mut self.queue);
+            if self.config.wire == Wire::Fluid {
+                self.fluid.set_cap(self.now, end, cap, &mut self.queue);
+            }
             if frames > 0 {
                 self.send_off(end, frames);
             }
@@ -353,14 +369,16 @@ impl Sim {
 
 impl Pipe {
     /// Pulls a parcel into service; whether it is all control, or `None` when there is nothing.
-    fn load(&mut self, session: &mut Session) -> Option<bool> {
+    fn load(&mut self, session: &mut Session, frames: &mut Frames) -> Option<bool> {
         (self.payload, self.control) = (0, 0);
         let mut is_control = true;
-        while let Some(frame) = self.held.take().or_else(|| session.poll_transmit()) {
+        while let Some(frame) =
+            self.held.take().map(|held| *held).or_else(|| session.poll_transmit())
+        {
             let is_fragment = matches!(frame, Frame::Fragment { .. });
             let is_block = is_fragment || matches!(frame, Frame::BlockStart { .. });
             if is_block && is_control && self.in_service > 0 {
-                self.held = Some(frame);
+                self.held = Some(Box::new(frame));
                 break;
             }
             is_control &= !is_block;
@@ -368,7 +386,7 @@ impl Pipe {
             self.payload += payload;
             self.control += control;
             self.in_service += 1;
-            self.frames.push_back(frame);
+            frames.push_back(&mut self.frames, frame);
             if is_fragment || self.control >= u64::from(FRAGMENT_LEN_MAX) {
                 break;
             }
