@@ -360,6 +360,7 @@ impl Download {
                     in_front: header.in_front.unwrap_or(1),
                     wasted: header.wasted_us as f64 / 1e6,
                     bandwidth: sender.service.rate().unwrap_or(0.0),
+                    rtt: ctx.links.measured(link).rtt.map_or(0.0, |rtt| rtt.as_secs_f64()),
                     block_len: f64::from(ctx.holdings.block_len_typical()),
                     requested: sender.asks.len() as u32,
                     limited: sender.limited,

@@ -11,11 +11,16 @@
 //! - With one block in front and any wait the number stays: that is the aim. The printed formula
 //!   would subtract 0.4 there. With none in front, only what is missing of one service time counts.
 //! - The number grows only when it was the limit: a sender with nothing more to offer also idles.
+//! - It never shrinks below what the path holds, rounded, and one block at the sender. `in_front` as
+//!   [`super::InFront::Uplink`] counts it includes requests that wait for other receivers' slow
+//!   pipes; on lossy paths they alone drove every number to 1, and pipes idled a round trip per block.
 
 use crate::id::BlockIndex;
 
 const ALPHA: f64 = 0.4;
 const BETA: f64 = 0.226;
+/// The block at the sender, and a half to round by.
+const AT_SENDER: f64 = 1.5;
 
 /// What came with a block.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +31,8 @@ pub struct Sample {
     pub wasted: f64,
     /// Bytes per second this sender delivers.
     pub bandwidth: f64,
+    /// Seconds of a round trip to the sender; 0 when not known.
+    pub rtt: f64,
     /// Bytes of a block.
     pub block_len: f64,
     /// Requests outstanding at this sender after this block.
@@ -106,7 +113,8 @@ impl Outstanding {
         } else {
             self.desired
         };
-        let desired = desired.clamp(1.0, f64::from(self.max));
+        let on_path = sample.bandwidth * sample.rtt / sample.block_len;
+        let desired = desired.max(on_path + AT_SENDER).clamp(1.0, f64::from(self.max));
         if desired as usize != self.limit() {
             self.mark = Mark::Next;
         }
@@ -188,6 +196,7 @@ mod tests {
                     in_front,
                     wasted,
                     bandwidth: 1.0 / pipe.service,
+                    rtt: 2.0 * delay,
                     block_len: 1.0,
                     requested: run.outstanding,
                     limited: true,
@@ -199,7 +208,26 @@ mod tests {
     }
 
     fn sample(in_front: u32, wasted: f64) -> Sample {
-        Sample { in_front, wasted, bandwidth: 10.0, block_len: 1.0, requested: 4, limited: true }
+        Sample {
+            in_front,
+            wasted,
+            bandwidth: 10.0,
+            rtt: 0.0,
+            block_len: 1.0,
+            requested: 4,
+            limited: true,
+        }
+    }
+
+    #[test]
+    fn requests_of_others_in_front_do_not_empty_the_path() {
+        let mut controller = Outstanding::new(3, 50, true);
+        for block in 0..20 {
+            controller.on_request(block);
+            controller.on_block(block, &Sample { rtt: 0.42, ..sample(20, 1e-6) });
+        }
+        // 4.2 blocks on the path and one at the sender.
+        assert_eq!(controller.limit(), 5);
     }
 
     #[test]

@@ -236,7 +236,14 @@ impl Upload {
 
 /// What the receiver learns from this block about its number of outstanding requests: how long its
 /// pipe idled before the request came, or else how long the request waited.
+///
+/// A request that its pipe was idle for has nothing in front of it, whatever waits for the pipes of
+/// others: those that wait there are held up by their own paths, not by the shared uplink.
 fn header(now: Time, queued: &Queued, receiver: &Receiver) -> Header {
+    let idle = now.since(receiver.idle_since).as_micros() as i64;
+    if queued.at == now && idle > 0 {
+        return Header { in_front: Some(0), wasted_us: -idle };
+    }
     let wasted_us = if queued.at < now || queued.in_front > 0 {
         now.since(queued.at).as_micros().max(1) as i64
     } else {

@@ -77,6 +77,17 @@ fn wasted_says_how_long_the_pipe_idled_or_the_request_waited() {
 }
 
 #[test]
+fn a_request_whose_pipe_idled_says_so_whatever_waits_for_other_pipes() {
+    let (mut upload, mut around) = sender(InFront::Uplink);
+    around.links.room.insert(B, 1);
+    request(&mut upload, &mut around, A, &[1, 2]);
+    around.advance(Duration::from_millis(300));
+    request(&mut upload, &mut around, B, &[3]);
+    let header = Header::decode(&around.links.blocks.last().unwrap().2);
+    assert_eq!((header.in_front, header.wasted_us), (Some(0), -300_000));
+}
+
+#[test]
 fn a_new_block_is_told_once_to_those_that_lack_it_when_they_have_nothing_requested() {
     let (mut upload, mut around) = sender(InFront::default());
     // A wanted news when it was accepted; B has a request waiting and has been told before.
