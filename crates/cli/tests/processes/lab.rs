@@ -139,3 +139,29 @@ fn what_comes_with_the_program_is_listed_and_runs_by_name() {
     assert_eq!(end.code, Some(0), "{end:?}");
     assert!(stage.path("lab-results/file-star/report.html").exists());
 }
+
+#[test]
+fn a_capture_and_a_trace_lie_beside_the_tables_and_are_named_after_their_run() {
+    let stage = Stage::new();
+    let looked_at = "\n[measure]\nlinks = [\"n1>*\"]\npcap = [\"n1>*\"]\ntrace = true\n[sweep]";
+    let text = SCENARIO.replace("seeds = \"1..3\"", "wire = \"packet\"\nseeds = \"1\"");
+    write(&stage, &text.replace("\n[sweep]", looked_at));
+    let end = run(&stage, &["run", "s.toml", "--out", "out"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
+    let entries = std::fs::read_dir(stage.path("out/probes")).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(names.iter().all(|name| name.starts_with("mesh-") && name.contains("seed_1-")));
+    for name in names {
+        let bytes = std::fs::read(stage.path("out/probes").join(&name)).unwrap();
+        match name.strip_suffix(".pcap") {
+            Some(_) => assert!(bytes.starts_with(&[0x4d, 0x3c, 0xb2, 0xa1]), "{name}"),
+            None => assert!(bytes.starts_with(b"{\"v\":1,\"event\":\"trace\""), "{name}"),
+        }
+        assert!(bytes.len() > 10_000, "{name}: {}", bytes.len());
+    }
+    let runs = std::fs::read_to_string(stage.path("out/runs.csv")).unwrap();
+    assert!(runs.contains("pcap_cut") && runs.contains("trace_cut"));
+}

@@ -163,3 +163,6 @@ fn with(path: &Path, ending: &str) -> PathBuf {
 fn cannot(path: &Path, error: &io::Error) -> RunError {
     RunError::Failed(format!("{} cannot be written: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests;

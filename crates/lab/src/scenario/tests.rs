@@ -1,6 +1,7 @@
 //! What is wrong with a scenario is said in one sentence, at its line.
 
 use super::*;
+use anabranch_proto::overlay::bittorrent::{Pipelining, Priority};
 
 const GOOD: &str = r#"title = "two flows"
 duration = "10s"
@@ -286,6 +287,49 @@ fault = [{ at = "5s", kind = "kill", hosts = "h*", share = 0.5 }]
     ] {
         assert!(text.contains(from), "{from}");
         let error = error_of(&text.replacen(from, to, 1)).unwrap();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn bittorrents_variant_is_said_by_the_scenario() {
+    let text = r#"
+title = "a file"
+topology = { generator = "star", hosts = 3 }
+[[system]]
+name = "b"
+overlay = "bittorrent"
+[[workload]]
+kind = "file"
+source = "h0"
+size = "1MB"
+"#;
+    let config = |more: &str| {
+        let text = text.replace("[[workload]]", &format!("{more}\n[[workload]]"));
+        let experiment = parse(&text).unwrap().experiment(0, &[]).unwrap();
+        let SystemKind::Overlay(Overlay::BitTorrent(system)) = experiment.system.kind else {
+            panic!()
+        };
+        system.config()
+    };
+    let default = config("");
+    assert_eq!((default.priority, default.pipelining), (Priority::Rarity, Pipelining::Fixed(5)));
+    assert_eq!((default.upload_slots, default.piece_len), (4, 262_144));
+    let other = config(
+        "priority = \"strict\"\noutstanding = \"dynamic\"\nupload_slots = 8\npiece = \"64KiB\"",
+    );
+    assert_eq!(other.priority, Priority::Strict);
+    assert!(matches!(other.pipelining, Pipelining::Adaptive(_)));
+    assert_eq!((other.upload_slots, other.piece_len), (8, 65_536));
+    for (more, expected) in [
+        ("priority = \"rarets\"", "`priority` cannot be \"rarets\"; did you mean \"rarest\"?"),
+        ("outstanding = 501", "`outstanding` is \"dynamic\" or a number from 1 to 500"),
+        ("upload_slot = 4", "did you mean \"upload_slots\"?"),
+        ("piece = \"10B\"", "`piece` is from 1KiB"),
+        ("peers = 10", "[[system]] has no key \"peers\""),
+    ] {
+        let text = text.replace("[[workload]]", &format!("{more}\n[[workload]]"));
+        let error = error_of(&text).unwrap();
         assert!(error.contains(expected), "{error}");
     }
 }

@@ -133,6 +133,15 @@ impl<'a> Fields<'a> {
         words: &[(&str, T)],
         default: Option<T>,
     ) -> Read<T> {
+        if default.is_none() {
+            self.need(key).map_err(|mut error| {
+                if error.what.ends_with(&format!("needs `{key}`")) {
+                    let words: Vec<&str> = words.iter().map(|word| word.0).collect();
+                    error.what.push_str(&format!(": {}", list(&words)));
+                }
+                error
+            })?;
+        }
         self.read(key, default, |item| {
             let text = plain_text(item)?;
             words.iter().find(|word| word.0 == text).map(|word| word.1).ok_or_else(|| {

@@ -154,7 +154,10 @@ pub(crate) fn read_loss(item: &Item, ways: LossFor) -> Read<(Option<Loss>, Optio
     if is_none(item) {
         return Ok((None, None));
     }
-    let mut fields = Fields::of(item, "a loss")?;
+    let mut fields = Fields::of(item, "a loss").map_err(|mut error| {
+        error.what.push_str("; write it like { probability = 0.01, side = \"after\" }");
+        error
+    })?;
     let model = match fields.get("probability") {
         Some(_) => LossModel::Independent { probability: fields.probability("probability", None)? },
         None if fields.entries().iter().any(|entry| BURSTY.contains(&entry.key.as_str())) => {
