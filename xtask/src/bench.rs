@@ -11,6 +11,8 @@ const USAGE: &str = "which benchmark?
   limits   rate limits on sockets
   onebox   one file on this machine, beside other tools
   swarm    one file to emulated hosts, beside other tools (needs root)
+  emu      what the emulator carries, and how exactly (needs root)
+  kernel   the simulator's TCP beside the kernel's through the emulator (needs root)
   net      packet-hops per second of the simulated network alone
   latency  a hundred thousand chattering hosts on the latency wire, beside real time
   ns3      the dumbbell beside ns-3";
@@ -23,6 +25,8 @@ const SETTING: [&str; 8] =
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let Some((name, rest)) = arguments.split_first() else { return Err(Failure::usage(USAGE)) };
     match name.as_str() {
+        "emu" => emulated("capacity", rest),
+        "kernel" => emulated("kernel", rest),
         "limit" => simulate(&["--nodes", "100"], rest).map(|_| ()),
         "scale" => scale(rest),
         "net" => net(rest),
@@ -34,6 +38,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         "swarm" => swarm(rest),
         _ => Err(Failure::usage(USAGE)),
     }
+}
+
+/// A measurement over the emulator.
+fn emulated(name: &str, rest: &[String]) -> Result<(), Failure> {
+    check(&mut cargo(&["build", "--quiet", "--release", "-p", "emulated"]))?;
+    check(Command::new(target_dir().join("release/emulated")).arg(name).args(rest))
 }
 
 /// 100,000 hosts with ten messages a second each, beside real time.

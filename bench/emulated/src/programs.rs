@@ -22,8 +22,10 @@ pub(crate) fn emulate(topology: &Topology, prefix: &str) -> Result<Emulator, Str
 /// Starts a program on a host, its output kept.
 pub(crate) fn start(emulator: &Emulator, host: usize, words: &[&str]) -> Result<Child, String> {
     let host = emulator.hosts().get(host).ok_or("there is no such host")?;
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", &host.namespace]).args(words);
+    // Before whatever else runs on this machine: a sender that waits for a processor sends a burst
+    // afterwards, which small buffers do not forgive.
+    let mut command = Command::new("nice");
+    command.args(["-n", "-20", "ip", "netns", "exec", &host.namespace]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.spawn().map_err(|error| format!("cannot start {words:?}: {error}"))
 }

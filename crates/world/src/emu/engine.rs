@@ -102,8 +102,10 @@ pub(super) struct Engine<'a> {
     look: u64,
     /// When `look` was brought up to date, and whether the loop has been looking since.
     looked: (Time, bool),
-    /// When each device was last seen empty.
+    /// When each device was last read until it was empty.
     emptied: Vec<Time>,
+    /// When all devices were last seen empty.
+    all_empty: Time,
     /// When the timer last ended a sleep.
     woke: Time,
     /// The clock's reading at time zero.
@@ -172,6 +174,7 @@ impl<'a> Engine<'a> {
             looked,
             woke,
             emptied,
+            all_empty: Time::ZERO,
             timer,
             armed,
             start,
@@ -186,15 +189,14 @@ impl<'a> Engine<'a> {
         self.out.not_real_time = prepare_thread();
         let worked_before = clock(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
         let mut events = [EpollEvent::empty(); EVENTS];
-        // When the loop last slept, all devices were empty.
-        let mut slept_until = Time::ZERO;
         loop {
             let now = self.now()?;
             self.deliver(now);
             let (count, slept) = self.wait(now, &mut events)?;
             let woke = self.now()?;
             if slept {
-                slept_until = woke;
+                // What is there now came while it slept, and woke it.
+                self.all_empty = woke;
             }
             for event in &events[..count] {
                 match event.data() {
@@ -212,7 +214,7 @@ impl<'a> Engine<'a> {
                         self.out.links = links.map(|link| self.network.stats(link)).collect();
                         return Ok(self.out);
                     }
-                    port => self.read(port as usize, slept_until)?,
+                    port => self.read(port as usize)?,
                 }
             }
         }
@@ -232,6 +234,9 @@ impl<'a> Engine<'a> {
             Err(Errno::EINTR) => 0,
             ready => ready?,
         };
+        if ready == 0 {
+            self.all_empty = now;
+        }
         if ready > 0 || is_near {
             self.looked.1 = ready == 0;
             return Ok((ready, false));
@@ -276,8 +281,8 @@ impl<'a> Engine<'a> {
     }
 
     /// Takes packets from a device, each into the network at the time it is read.
-    fn read(&mut self, port: usize, slept_until: Time) -> Result<(), Errno> {
-        let since = slept_until.max(self.emptied[port]);
+    fn read(&mut self, port: usize) -> Result<(), Errno> {
+        let since = self.all_empty.max(self.emptied[port]);
         for _ in 0..READS_PER_TURN {
             let now = self.now()?;
             // What leaves a queue now makes room for what comes now.

@@ -183,7 +183,7 @@ impl Report {
             links.map(|(link, stats)| link_report(topology, link, stats, seconds)).collect();
         let invalid_because = faults(&emulator, &hosts);
         let valid = invalid_because.is_empty();
-        let warnings = warnings(outcome, machine);
+        let warnings = warnings(outcome, machine, seconds);
         Report { valid, invalid_because, warnings, seconds, emulator, hosts, links }
     }
 }
@@ -243,13 +243,17 @@ fn faults(emulator: &Health, hosts: &[HostReport]) -> Vec<String> {
 }
 
 /// What does not spoil a run by itself.
-fn warnings(outcome: &Outcome, machine: Shares) -> Vec<String> {
+fn warnings(outcome: &Outcome, machine: Shares, seconds: f64) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(why) = &outcome.not_real_time {
         warnings.push(format!(
             "the emulator had no real-time priority ({why}); give it CAP_SYS_NICE where other \
              programs run beside it"
         ));
+    }
+    // A second has a hundred ticks of each processor, and shorter runs say little.
+    if seconds < 1.0 {
+        return warnings;
     }
     if machine.busy > BUSY {
         warnings.push(format!(
