@@ -13,8 +13,11 @@
 //! a real wire, or into a capture file, truncates them there.
 
 pub mod congestion;
+mod events;
 pub mod formula;
 pub mod packet;
+pub mod plt;
+pub mod ranges;
 pub mod tcp;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -70,6 +73,16 @@ pub struct Probe {
     pub recoveries: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
+    /// Congestion window of a sub-flow at a lower priority (PLT's LCM); zero for others.
+    pub low_window: u64,
+    /// Payload sent at the lower priority, whatever for.
+    pub low_sent: u64,
+    /// Of it, what was taken for lost.
+    pub low_lost: u64,
+    /// The loss rate that the sub-flow at the lower priority bears now, 0 to 1.
+    pub low_mu: f64,
+    /// Whether the peer has silenced the sub-flow at the lower priority.
+    pub is_low_off: bool,
 }
 
 /// One endpoint of a connection that carries a byte stream each way. See [the module](self).

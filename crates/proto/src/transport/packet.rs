@@ -57,6 +57,8 @@ pub enum Body {
         /// When it was sent.
         sent: Time,
     },
+    /// A packet of Priority Layered Transport.
+    Plt(super::plt::Header),
 }
 
 /// The most SACK blocks a segment has: what fits beside the timestamp option (RFC 2018 §3).

@@ -47,7 +47,9 @@ mod spec;
 mod timers;
 
 pub use record::{FlowSample, LinkSample, Record, jain};
-pub use spec::{Arrivals, Bulk, FlowIx, FlowSpec, Group, GroupIx, Sizes, TcpSpec, TransportSpec};
+pub use spec::{
+    Arrivals, Bulk, FlowIx, FlowSpec, Group, GroupIx, PltSpec, Sizes, TcpSpec, TransportSpec,
+};
 
 use crate::net::Network;
 use crate::topology::{LinkIx, Routes, Topology};

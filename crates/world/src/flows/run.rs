@@ -76,6 +76,7 @@ impl Flows {
         let members = &self.groups[record.group.0 as usize];
         let ends = match &members.group.transport {
             TransportSpec::Tcp(spec) => Ends::Stream(Stream::new(spec.pair(), record.bytes)),
+            TransportSpec::Plt(spec) => Ends::Stream(Stream::new(spec.pair(), record.bytes)),
             TransportSpec::Udp(config) => {
                 let name = format!("{}.{}", members.group.name, record.number);
                 let rng = random::stream(self.config.seed, &name, "flows: datagrams");
@@ -119,6 +120,7 @@ impl Flows {
         let group = process.group;
         let (bytes, stop) = match &self.groups[group.0 as usize].group.transport {
             TransportSpec::Tcp(spec) => (Some(packets * u64::from(spec.segment())), None),
+            TransportSpec::Plt(spec) => (Some(packets * u64::from(spec.segment())), None),
             TransportSpec::Udp(config) => {
                 let bytes = packets as f64 * f64::from(config.packet_len());
                 (None, Some(self.now + Duration::from_secs_f64(bytes / config.rate_mean())))

@@ -5,7 +5,7 @@ use crate::topology::NodeIx;
 use anabranch_proto::random::{Rng, RngExt};
 use anabranch_proto::time::{Duration, Time};
 use anabranch_proto::transport::congestion::{Choice, Start};
-use anabranch_proto::transport::{Transport, tcp, udp};
+use anabranch_proto::transport::{Transport, plt, tcp, udp};
 
 /// A group's number: its place in the order of [`add_group`](super::Flows::add_group).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,6 +21,8 @@ pub struct FlowIx(pub u32);
 pub enum TransportSpec {
     /// A TCP pair; the source dials.
     Tcp(TcpSpec),
+    /// A PLT pair; the source dials.
+    Plt(PltSpec),
     /// A plain UDP source and a sink that counts. Its class is the configuration's.
     Udp(udp::Config),
 }
@@ -76,6 +78,46 @@ impl TcpSpec {
     }
 }
 
+/// A PLT pair, both ends configured alike.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PltSpec {
+    /// The congestion control of its HCM.
+    pub congestion: Choice,
+    /// Segments of the HCM's initial window. Default: 10 (RFC 6928).
+    pub window_initial: u32,
+    /// Everything else. Default: [`plt::Config::default`].
+    pub config: plt::Config,
+}
+
+impl Default for PltSpec {
+    fn default() -> PltSpec {
+        let config = plt::Config::default();
+        PltSpec { congestion: Choice::NewReno, window_initial: 10, config }
+    }
+}
+
+impl PltSpec {
+    /// As in the thesis's simulations (§3.3.1): [`plt::Config::as_in_thesis`] with 1000 bytes of
+    /// payload for a path of this bandwidth-delay product, bytes, and an initial window of two
+    /// segments.
+    pub fn thesis(bdp: u64) -> PltSpec {
+        let config = plt::Config::as_in_thesis(1000, bdp);
+        PltSpec { window_initial: 2, config, ..PltSpec::default() }
+    }
+
+    /// Bytes of payload of a full segment.
+    pub fn segment(&self) -> u32 {
+        self.config.mss()
+    }
+
+    /// The source and the sink.
+    pub(super) fn pair(&self) -> Pair {
+        let start = Start { mss: self.segment(), window: self.window_initial, ssthresh: None };
+        let end = || Box::new(plt::Endpoint::new(self.config, self.congestion.build(start)));
+        (end(), end())
+    }
+}
+
 impl TransportSpec {
     /// A TCP pair by the name of its congestion control, all else as in `tcp`; `None` for a name
     /// that is not in [`Choice::NAMES`]. UDP sources need a rate and so have no name.
@@ -88,6 +130,7 @@ impl TransportSpec {
     pub fn name(&self) -> &'static str {
         match self {
             TransportSpec::Tcp(tcp) => tcp.congestion.name(),
+            TransportSpec::Plt(_) => "plt",
             TransportSpec::Udp(_) => "udp",
         }
     }

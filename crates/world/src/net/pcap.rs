@@ -19,6 +19,7 @@ use super::packet::Packet;
 use crate::topology::LinkIx;
 use anabranch_proto::time::Time;
 use anabranch_proto::transport::packet::{IP_LEN, Range, Segment};
+use anabranch_proto::transport::plt;
 use anabranch_proto::transport::{self, Body};
 use std::io::{Result, Write};
 
@@ -128,6 +129,10 @@ impl Wired for transport::Packet {
                 tcp(packet, segment, room, bytes);
                 TCP
             }
+            Body::Plt(header) => {
+                tcp(packet, &as_segment(header), room, bytes);
+                TCP
+            }
             Body::Datagram { .. } => {
                 ports(packet, bytes);
                 bytes.extend(((8 + body.payload_len) as u16).to_be_bytes());
@@ -138,6 +143,24 @@ impl Wired for transport::Packet {
         let len = bytes.len() as u32 + body.payload_len;
         ip(packet, len, protocol, &mut bytes[..IP_LEN as usize]);
         len
+    }
+}
+
+/// PLT as a reader of TCP sees it: both sub-flows in their virtual streams. Its own option is left
+/// out; no-operations stand in its place.
+fn as_segment(header: &plt::Header) -> Segment {
+    match header {
+        plt::Header::High(high) => high.segment,
+        plt::Header::Low(low) => Segment { seq: low.seq, sent: low.sent, ..Segment::default() },
+        plt::Header::Report(report) => Segment {
+            has_ack: true,
+            ack: report.from,
+            window: report.credit.window,
+            sack: report.blocks,
+            sack_len: report.blocks_len,
+            echo: report.echo,
+            ..Segment::default()
+        },
     }
 }
 

@@ -14,7 +14,7 @@ use super::observe::{Observer, Step};
 use super::packet::Packet;
 use crate::topology::{Changed, LinkIx, Topology};
 use anabranch_proto::time::Time;
-use anabranch_proto::transport::{self, Body};
+use anabranch_proto::transport::{self, Body, plt};
 use std::fmt::Write as _;
 use std::io::{Result, Write};
 
@@ -42,6 +42,21 @@ impl Told for transport::Packet {
                     let _ = write!(line, ",\"ack\":{}", segment.ack);
                 }
                 write!(line, ",\"seq\":{},\"payload\":{}", segment.seq, self.payload_len)
+            }
+            Body::Plt(plt::Header::High(high)) => {
+                let (seq, ack, actual) = (high.segment.seq, high.segment.ack, high.actual);
+                let sub = "\"sub\":\"hcm\"";
+                let _ = write!(line, ",{sub},\"seq\":{seq},\"ack\":{ack}");
+                write!(line, ",\"actual\":{actual},\"payload\":{}", self.payload_len)
+            }
+            Body::Plt(plt::Header::Low(low)) => {
+                let (seq, actual, sub) = (low.seq, low.actual, "\"sub\":\"lcm\"");
+                let _ = write!(line, ",{sub},\"seq\":{seq},\"lseq\":{}", low.unknown);
+                write!(line, ",\"actual\":{actual},\"payload\":{}", self.payload_len)
+            }
+            Body::Plt(plt::Header::Report(report)) => {
+                let (from, to, ack) = (report.from, report.to, report.credit.ack);
+                write!(line, ",\"sub\":\"lcm\",\"from\":{from},\"to\":{to},\"ack\":{ack}")
             }
             Body::Datagram { number, .. } => {
                 write!(line, ",\"number\":{number},\"payload\":{}", self.payload_len)

@@ -27,8 +27,9 @@ pub mod rto;
 pub mod scoreboard;
 pub mod sender;
 
+use super::events::Events;
 use super::packet::{Body, Class, IP_LEN, Packet, Segment};
-use super::{CongestionControl, Event, Failure, Probe, Transport};
+use super::{CongestionControl, Event, Probe, Transport};
 use crate::time::{Duration, Time, earliest};
 use receiver::{Receiver, blocks_len};
 use sender::{Outgoing, Sender};
@@ -107,33 +108,6 @@ enum State {
     Dead,
 }
 
-/// Events that have happened and were not told yet, one bit each.
-#[derive(Clone, Copy, Debug, Default)]
-struct Events(u8);
-
-impl Events {
-    const CONNECTED: u8 = 1;
-    const READABLE: u8 = 2;
-    const DELIVERED: u8 = 4;
-    const FINISHED: u8 = 8;
-    const RESET: u8 = 16;
-    const TIMED_OUT: u8 = 32;
-
-    fn pop(&mut self) -> Option<Event> {
-        let bit = self.0 & self.0.wrapping_neg();
-        self.0 ^= bit;
-        Some(match bit {
-            Events::CONNECTED => Event::Connected,
-            Events::READABLE => Event::Readable,
-            Events::DELIVERED => Event::Delivered,
-            Events::FINISHED => Event::Finished,
-            Events::RESET => Event::Failed(Failure::Reset),
-            Events::TIMED_OUT => Event::Failed(Failure::TimedOut),
-            _ => return None,
-        })
-    }
-}
-
 /// One end of a connection. See [the module](self).
 #[derive(Debug)]
 pub struct Endpoint {
@@ -145,8 +119,6 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
     events: Events,
-    /// Events that happen once and did: bits of [`Events`].
-    told: u8,
     syn_due: bool,
     rst_due: bool,
     /// When the SYN goes again.
@@ -171,7 +143,6 @@ impl Endpoint {
             sender: Sender::new(config.sending, congestion, peer_window),
             receiver: Receiver::new(receiving),
             events: Events::default(),
-            told: 0,
             syn_due: false,
             rst_due: false,
             syn_deadline: None,
@@ -189,6 +160,53 @@ impl Endpoint {
         &self.receiver
     }
 
+    /// Whether the set-up is done and the connection not gone.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether packets of the peer can come: it has answered, or there is no set-up.
+    pub fn hears(&self) -> bool {
+        match self.state {
+            State::Idle => !self.handshake,
+            State::SynReceived | State::Established => true,
+            State::SynSent | State::Dead => false,
+        }
+    }
+
+    /// See [`Sender::note_limited`].
+    pub fn note_limited(&mut self) {
+        self.sender.note_limited();
+    }
+
+    /// An acknowledgement goes, whatever has come.
+    pub fn announce(&mut self) {
+        self.receiver.announce();
+    }
+
+    /// An empty packet with an acknowledgement, whether one is due or not.
+    pub fn bare(&mut self, now: Time) -> Packet {
+        self.acknowledgement(now)
+    }
+
+    /// [`Transport::poll_transmit`] for a stream that is cut: see [`Sender::poll_transmit_cut`].
+    pub fn poll_transmit_cut(&mut self, now: Time, cut: impl Fn(u64) -> u64) -> Option<Packet> {
+        if self.rst_due {
+            return Some(self.reset(now));
+        }
+        match self.state {
+            State::SynSent | State::SynReceived => self.syn_due.then(|| self.syn(now)),
+            State::Established => {
+                let options = self.header_len.map_or_else(|| self.receiver.blocks_len(), |_| 0);
+                match self.sender.poll_transmit_cut(now, options, cut) {
+                    Some(out) => Some(self.data(now, out)),
+                    None => self.receiver.is_due().then(|| self.acknowledgement(now)),
+                }
+            }
+            State::Idle | State::Dead => None,
+        }
+    }
+
     // ---- set-up ----
 
     fn establish(&mut self, now: Time, echo: Option<Time>) {
@@ -199,7 +217,7 @@ impl Endpoint {
             self.sender.rto().sample(now.since(echo), 1);
         }
         self.sender.rto().set_up();
-        self.tell_once(Events::CONNECTED);
+        self.events.tell_once(Events::CONNECTED);
     }
 
     /// A packet in a state before `Established`. Gives whether it is to be read as one of an
@@ -260,7 +278,7 @@ impl Endpoint {
     fn fail(&mut self, event: u8) {
         if self.state != State::Dead {
             self.state = State::Dead;
-            self.events.0 |= event;
+            self.events.tell(event);
         }
     }
 
@@ -271,19 +289,12 @@ impl Endpoint {
         }
     }
 
-    fn tell_once(&mut self, event: u8) {
-        if self.told & event == 0 {
-            self.told |= event;
-            self.events.0 |= event;
-        }
-    }
-
     fn note_ends(&mut self) {
         if self.sender.is_delivered() {
-            self.tell_once(Events::DELIVERED);
+            self.events.tell_once(Events::DELIVERED);
         }
         if self.receiver.is_finished() {
-            self.tell_once(Events::FINISHED);
+            self.events.tell_once(Events::FINISHED);
         }
     }
 
@@ -295,7 +306,7 @@ impl Endpoint {
         }
         let fed = packet.xcp.map(|xcp| xcp.feedback);
         if self.receiver.on_segment(now, segment, packet.payload_len, fed) > 0 {
-            self.events.0 |= Events::READABLE;
+            self.events.tell(Events::READABLE);
         }
         self.note_ends();
     }
@@ -392,20 +403,7 @@ impl Transport for Endpoint {
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        if self.rst_due {
-            return Some(self.reset(now));
-        }
-        match self.state {
-            State::SynSent | State::SynReceived => self.syn_due.then(|| self.syn(now)),
-            State::Established => {
-                let options = self.header_len.map_or_else(|| self.receiver.blocks_len(), |_| 0);
-                match self.sender.poll_transmit(now, options) {
-                    Some(out) => Some(self.data(now, out)),
-                    None => self.receiver.is_due().then(|| self.acknowledgement(now)),
-                }
-            }
-            State::Idle | State::Dead => None,
-        }
+        self.poll_transmit_cut(now, |_| u64::MAX)
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -450,6 +448,7 @@ impl Transport for Endpoint {
             acked: board.una(),
             recoveries: counts.recoveries,
             timeouts: counts.timeouts,
+            ..Probe::default()
         }
     }
 }

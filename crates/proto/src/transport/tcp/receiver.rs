@@ -155,6 +155,11 @@ impl Receiver {
         self.echo.get_or_insert(echo);
     }
 
+    /// An acknowledgement has to go now, for what it carries besides.
+    pub fn announce(&mut self) {
+        self.due = Due::Now;
+    }
+
     /// The application takes up to `bytes_max`; gives how many.
     pub fn read(&mut self, bytes_max: u64) -> u64 {
         let bytes = bytes_max.min(self.readable());

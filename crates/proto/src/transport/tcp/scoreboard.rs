@@ -330,14 +330,19 @@ impl Scoreboard {
     }
 
     /// *NextSeg* rule 1 (§4): the first segment that is lost and was not resent. It counts as
-    /// resent at `now`, and is watched when `is_watched`.
-    pub fn resend_lost(&mut self, now: Time, is_watched: bool) -> Option<Range> {
+    /// resent at `now`, and is watched when `is_watched`; it ends at `cut(start)` at the latest.
+    pub fn resend_lost(
+        &mut self,
+        now: Time,
+        is_watched: bool,
+        cut: &impl Fn(u64) -> u64,
+    ) -> Option<Range> {
         if self.lost == 0 {
             return None;
         }
         let from = self.run_behind(self.lost_from);
         let at = from + self.runs.range(from..).position(|run| run.state == State::Lost)?;
-        let range = self.resend(at, now, is_watched);
+        let range = self.resend(at, now, is_watched, cut);
         self.lost_from = range.end;
         self.lost -= range.len();
         Some(range)
@@ -345,11 +350,16 @@ impl Scoreboard {
 
     /// *NextSeg* rule 3: the first segment below the highest block that was not resent, though it
     /// is not lost.
-    pub fn resend_doubtful(&mut self, now: Time, is_watched: bool) -> Option<Range> {
+    pub fn resend_doubtful(
+        &mut self,
+        now: Time,
+        is_watched: bool,
+        cut: &impl Fn(u64) -> u64,
+    ) -> Option<Range> {
         let at = self.run_behind(self.judged.max(self.resent_to));
         // The tail behind the highest block is not below a block.
         self.runs.get(at).filter(|run| run.state == State::Out && run.end < self.known)?;
-        Some(self.resend(at, now, is_watched))
+        Some(self.resend(at, now, is_watched, cut))
     }
 
     /// *NextSeg* rule 4: the last segment that is not acknowledged. Only the caller knows that it
@@ -363,9 +373,16 @@ impl Scoreboard {
     }
 
     /// The first segment of the run at `at` is resent.
-    fn resend(&mut self, at: usize, now: Time, is_watched: bool) -> Range {
+    fn resend(
+        &mut self,
+        at: usize,
+        now: Time,
+        is_watched: bool,
+        cut: &impl Fn(u64) -> u64,
+    ) -> Range {
         let run = self.runs[at];
-        let end = run.end.min(run.start + u64::from(self.mss));
+        let most = cut(run.start).max(run.start + 1);
+        let end = run.end.min(run.start + u64::from(self.mss)).min(most);
         let part = Run { end, state: State::Resent, ..run };
         let joins = at.checked_sub(1).is_some_and(|before| {
             let before = self.runs[before];

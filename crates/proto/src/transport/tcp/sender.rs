@@ -263,6 +263,11 @@ impl Sender {
         self.rto.srtt()
     }
 
+    /// The retransmission time-out now.
+    pub fn timeout(&self) -> Duration {
+        self.rto.timeout()
+    }
+
     /// What it counts.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -362,15 +367,36 @@ impl Sender {
 
     /// The next segment, of at most `mss` less `options` bytes, if any may go now.
     pub fn poll_transmit(&mut self, now: Time, options: u32) -> Option<Outgoing> {
+        self.poll_transmit_cut(now, options, |_| u64::MAX)
+    }
+
+    /// The next segment, for a stream whose bytes cannot share a segment everywhere: a segment that
+    /// begins at an offset ends at `cut(offset)` at the latest, which lies behind the offset.
+    pub fn poll_transmit_cut(
+        &mut self,
+        now: Time,
+        options: u32,
+        cut: impl Fn(u64) -> u64,
+    ) -> Option<Outgoing> {
         if self.is_waiting() || self.unsent() > 0 || self.fin == Fin::Wanted {
-            let (range, is_resent) = self.next_segment(now, options)?;
+            let (range, is_resent) = self.next_segment(now, options, &cut)?;
             return Some(self.send(now, range, is_resent));
         }
         None
     }
 
+    /// What hands out bytes by [`Sender::room`] had more: the window limits.
+    pub fn note_limited(&mut self) {
+        self.limited_at = self.board.nxt().max(1);
+    }
+
     /// *NextSeg* (RFC 6675 §4).
-    fn next_segment(&mut self, now: Time, options: u32) -> Option<(Range, bool)> {
+    fn next_segment(
+        &mut self,
+        now: Time,
+        options: u32,
+        cut: &impl Fn(u64) -> u64,
+    ) -> Option<(Range, bool)> {
         let mss = u64::from(self.config.mss);
         let fits = self.fits(mss);
         let watched = self.config.finds_lost_resends;
@@ -379,34 +405,38 @@ impl Sender {
                 self.limited_at = self.board.nxt();
                 return None;
             }
-            return self.board.resend_lost(now, watched).map(|range| (range, true));
+            return self.board.resend_lost(now, watched, cut).map(|range| (range, true));
         }
-        if let Some(range) =
-            self.next_new(now, u64::from(self.config.mss.saturating_sub(options).max(1)))
-        {
+        let len_max = u64::from(self.config.mss.saturating_sub(options).max(1));
+        if let Some(range) = self.next_new(now, len_max, cut) {
             return Some((range, false));
         }
         if !matches!(self.phase, Phase::Recovery { .. }) || !fits || self.unsent() > 0 {
             return None;
         }
-        if let Some(range) = self.board.resend_doubtful(now, watched) {
+        if let Some(range) = self.board.resend_doubtful(now, watched, cut) {
             return Some((range, true));
         }
         if self.rescued || !self.config.rescues {
             return None;
         }
         self.rescued = true;
-        self.board.last_segment().map(|range| (range, true))
+        let mut last = self.board.last_segment()?;
+        while cut(last.start) < last.end {
+            last.start = cut(last.start);
+        }
+        Some((last, true))
     }
 
     /// The next bytes that were never sent, as far as both windows let them go.
-    fn next_new(&mut self, now: Time, len_max: u64) -> Option<Range> {
+    fn next_new(&mut self, now: Time, len_max: u64, cut: &impl Fn(u64) -> u64) -> Option<Range> {
         let nxt = self.board.nxt();
         let unsent = self.limit - nxt;
         if unsent == 0 {
             let is_end = self.fin == Fin::Wanted;
             return is_end.then_some(Range { start: nxt, end: nxt });
         }
+        let len_max = len_max.min(cut(nxt).saturating_sub(nxt)).max(1);
         if std::mem::take(&mut self.must_probe) {
             // What fits, however little, or one byte beyond.
             self.is_probing = nxt >= self.edge;

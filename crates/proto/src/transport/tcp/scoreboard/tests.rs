@@ -41,7 +41,8 @@ fn what_is_lost_is_resent_in_order_and_segment_by_segment_by_rule_1() {
     board.sack(range(25, 40));
     board.sack(range(50, 80));
     assert_eq!(board.find_lost(), 35);
-    let resent: Vec<Range> = std::iter::from_fn(|| board.resend_lost(Time::ZERO, false)).collect();
+    let resent: Vec<Range> =
+        std::iter::from_fn(|| board.resend_lost(Time::ZERO, false, &|_| u64::MAX)).collect();
     assert_eq!(resent, [range(0, 10), range(10, 20), range(20, 25), range(40, 50)]);
     assert_eq!((board.lost(), board.pipe()), (0, 55));
     board.check_invariants();
@@ -52,8 +53,8 @@ fn a_gap_that_is_only_doubtful_is_resent_by_rule_3_and_the_tail_by_rule_4() {
     let mut board = board(100);
     board.sack(range(10, 15));
     assert_eq!(board.find_lost(), 0);
-    assert_eq!(board.resend_doubtful(Time::ZERO, false), Some(range(0, 10)));
-    assert_eq!(board.resend_doubtful(Time::ZERO, false), None);
+    assert_eq!(board.resend_doubtful(Time::ZERO, false, &|_| u64::MAX), Some(range(0, 10)));
+    assert_eq!(board.resend_doubtful(Time::ZERO, false, &|_| u64::MAX), None);
     assert_eq!(board.last_segment(), Some(range(90, 100)));
     board.sack(range(20, 100));
     assert_eq!(board.last_segment(), Some(range(15, 20)));
@@ -109,11 +110,11 @@ fn a_retransmission_passed_by_later_segments_is_lost_again() {
     board.sack(range(10, 20));
     board.sack(range(30, 100));
     board.find_lost();
-    assert_eq!(board.resend_lost(Time(1_000_000), true), Some(range(0, 10)));
-    assert_eq!(board.resend_lost(Time(2_000_000), true), Some(range(20, 30)));
+    assert_eq!(board.resend_lost(Time(1_000_000), true, &|_| u64::MAX), Some(range(0, 10)));
+    assert_eq!(board.resend_lost(Time(2_000_000), true, &|_| u64::MAX), Some(range(20, 30)));
     assert_eq!(board.find_lost_resends(Time(1_000_000), Duration::ZERO), 0);
     assert_eq!(board.find_lost_resends(Time(3_000_000), MS), 10);
-    assert_eq!(board.resend_lost(Time(4_000_000), true), Some(range(0, 10)));
+    assert_eq!(board.resend_lost(Time(4_000_000), true, &|_| u64::MAX), Some(range(0, 10)));
     board.check_invariants();
 }
 
@@ -121,9 +122,9 @@ fn a_retransmission_passed_by_later_segments_is_lost_again() {
 fn a_doubtful_segment_that_was_resent_can_be_lost_too() {
     let mut board = board(100);
     board.sack(range(10, 15));
-    assert_eq!(board.resend_doubtful(Time(1), true), Some(range(0, 10)));
+    assert_eq!(board.resend_doubtful(Time(1), true, &|_| u64::MAX), Some(range(0, 10)));
     assert_eq!(board.find_lost_resends(Time(3), Duration::from_nanos(1)), 10);
-    assert_eq!(board.resend_lost(Time(4), true), Some(range(0, 10)));
+    assert_eq!(board.resend_lost(Time(4), true, &|_| u64::MAX), Some(range(0, 10)));
     board.check_invariants();
 }
 
@@ -134,7 +135,7 @@ fn retransmissions_that_are_never_echoed_are_forgotten_when_they_are_acknowledge
         board.sent(100);
         board.sack(range(start + 10, start + 100));
         board.find_lost();
-        assert!(board.resend_lost(Time::ZERO, true).is_some());
+        assert!(board.resend_lost(Time::ZERO, true, &|_| u64::MAX).is_some());
         board.advance(start + 100);
     }
     assert!(board.resends.is_empty());
@@ -217,7 +218,7 @@ proptest! {
                 _ => {
                     let first = (una as usize..model.sacked.len())
                         .find(|&at| !model.sacked[at] && model.lost[at] && !model.resent[at]);
-                    let range = board.resend_lost(Time::ZERO, false);
+                    let range = board.resend_lost(Time::ZERO, false, &|_| u64::MAX);
                     prop_assert_eq!(range.map(|range| range.start as usize), first);
                     if let Some(range) = range {
                         model.resent[range.start as usize..range.end as usize].fill(true);
