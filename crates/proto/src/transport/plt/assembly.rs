@@ -1,9 +1,10 @@
 //! The receiver's view of the actual stream: what has arrived over either sub-flow, and the
 //! receive window (thesis §3.2.3).
 //!
-//! The window tunes itself: the buffer doubles as soon as what has arrived reaches into its second
-//! half, so that it is never what limits a sender until it has reached its most, and a short or slow
-//! stream never has a large one.
+//! The window tunes itself: the buffer doubles when a packet says that it was the last that the
+//! window let go, or when what is missing holds up half of it. It does not when the application is
+//! what is slow. So it does not limit a sender for longer than a round trip until it has reached its
+//! most, and a short or slow stream never has a large one.
 
 use super::header::Credit;
 use crate::transport::packet::Range;
@@ -58,6 +59,8 @@ pub struct Assembly {
     ranges: Ranges,
     /// The stream's length, when it is known.
     length: Option<u64>,
+    /// What was sent before the sender knew of the last doubling ends before it.
+    doubled: u64,
 }
 
 /// Ranges out of order that are kept beyond twice the full packets of the buffer.
@@ -76,6 +79,7 @@ impl Assembly {
             edge: limit,
             ranges: Ranges::default(),
             length: None,
+            doubled: 0,
         }
     }
 
@@ -99,9 +103,9 @@ impl Assembly {
         self.length == Some(self.next)
     }
 
-    /// Takes the bytes of a packet; gives whether they have a place. A packet that has none is as
-    /// if lost.
-    pub fn take(&mut self, range: Range) -> bool {
+    /// Takes the bytes of a packet, with which the window `is_full`; gives whether they have a place.
+    /// A packet that has none is as if lost.
+    pub fn take(&mut self, range: Range, is_full: bool) -> bool {
         let stop = self.edge.min(self.length.unwrap_or(u64::MAX));
         if range.end > stop {
             return false;
@@ -114,8 +118,8 @@ impl Assembly {
                 return false;
             }
             self.insert(range);
-            self.tune(range.end);
         }
+        self.tune(range.end, is_full);
         true
     }
 
@@ -134,8 +138,11 @@ impl Assembly {
     }
 
     /// Bytes as far as `end` have arrived.
-    fn tune(&mut self, end: u64) {
-        if end - self.read > self.limit / 2 {
+    fn tune(&mut self, end: u64, is_full: bool) {
+        let holds_up = end.saturating_sub(self.next) > self.limit / 2;
+        let limits = is_full && self.readable() < self.limit / 2;
+        if (holds_up || limits) && end > self.doubled && self.limit < self.buffer.max() {
+            self.doubled = self.edge;
             self.limit = self.limit.saturating_mul(2).min(self.buffer.max());
         }
     }
@@ -182,11 +189,11 @@ mod tests {
     #[test]
     fn bytes_of_both_sub_flows_make_one_stream() {
         let mut assembly = Assembly::new(Buffer::Fixed(1_000), 10);
-        assert!(assembly.take(range(20, 30)) && assembly.take(range(40, 50)));
+        assert!(assembly.take(range(20, 30), false) && assembly.take(range(40, 50), false));
         assert_eq!(assembly.readable(), 0);
-        assert!(assembly.take(range(0, 20)));
+        assert!(assembly.take(range(0, 20), false));
         assert_eq!(assembly.readable(), 30);
-        assert!(assembly.take(range(25, 40)), "a copy is no harm");
+        assert!(assembly.take(range(25, 40), false), "a copy is no harm");
         assert_eq!((assembly.next(), assembly.read(45).0, assembly.readable()), (50, 45, 5));
         assembly.note_end(50);
         assert!(assembly.is_finished());
@@ -195,20 +202,20 @@ mod tests {
     #[test]
     fn what_lies_behind_the_edge_or_the_end_has_no_place() {
         let mut assembly = Assembly::new(Buffer::Fixed(100), 10);
-        assert!(!assembly.take(range(95, 105)));
-        assert!(assembly.take(range(50, 60)));
+        assert!(!assembly.take(range(95, 105), false));
+        assert!(assembly.take(range(50, 60), false));
         assembly.note_end(55);
-        assert!(assembly.take(range(90, 100)), "an end before what has arrived is a lie");
+        assert!(assembly.take(range(90, 100), false), "an end before what has arrived is a lie");
         assembly.note_end(100);
         assembly.note_end(200);
-        assert!(assembly.take(range(0, 50)) && assembly.take(range(60, 90)));
+        assert!(assembly.take(range(0, 50), false) && assembly.take(range(60, 90), false));
         assert!(assembly.is_finished());
     }
 
     #[test]
     fn the_window_closes_with_what_is_unread_and_opens_by_whole_packets() {
         let mut assembly = Assembly::new(Buffer::Fixed(100), 10);
-        assert!(assembly.take(range(0, 100)));
+        assert!(assembly.take(range(0, 100), false));
         assert_eq!(assembly.credit(false), Credit { ack: 100, window: 0, is_low_off: false });
         assert_eq!(assembly.read(5), (5, false), "too little to tell");
         assert_eq!(assembly.read(10), (10, true));
@@ -216,21 +223,42 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_doubles_before_it_limits_and_stops_at_its_most() {
+    fn a_buffer_doubles_when_it_limits_and_stops_at_its_most() {
         let mut assembly = Assembly::new(Buffer::Auto { initial: 100, max: 300 }, 10);
-        assert!(assembly.take(range(40, 50)));
+        let mut arrive = |start, end, is_full| {
+            assert!(assembly.take(range(start, end), is_full));
+            assembly.read(u64::MAX);
+            (assembly.limit(), assembly.credit(false).window)
+        };
+        assert_eq!(arrive(0, 90, false), (100, 100));
+        assert_eq!(arrive(90, 100, true), (200, 200));
+        assert_eq!(arrive(100, 110, true), (200, 200), "sent before the last doubling was known");
+        assert_eq!(arrive(110, 200, true), (300, 300));
+        assert_eq!(arrive(200, 500, true), (300, 300));
+    }
+
+    #[test]
+    fn a_buffer_doubles_when_what_is_missing_holds_half_of_it_up() {
+        let mut assembly = Assembly::new(Buffer::Auto { initial: 100, max: 300 }, 10);
+        assert!(assembly.take(range(40, 50), false));
         assert_eq!(assembly.limit(), 100);
-        assert!(assembly.take(range(50, 60)));
+        assert!(assembly.take(range(50, 60), false));
         assert_eq!((assembly.limit(), assembly.credit(false).window), (200, 200));
-        assert!(assembly.take(range(150, 160)));
-        assert_eq!((assembly.limit(), assembly.credit(false).window), (300, 300));
+    }
+
+    #[test]
+    fn a_slow_reader_does_not_enlarge_the_buffer() {
+        let mut assembly = Assembly::new(Buffer::Auto { initial: 100, max: 300 }, 10);
+        assert!(assembly.take(range(0, 100), true));
+        assert_eq!(assembly.limit(), 100);
     }
 
     #[test]
     fn scattered_bytes_are_kept_up_to_a_bound() {
         let mut assembly = Assembly::new(Buffer::Fixed(10_000), 1_000);
-        let kept = (0..4_999).filter(|at| assembly.take(range(2 * at + 1, 2 * at + 2))).count();
+        let kept =
+            (0..4_999).filter(|at| assembly.take(range(2 * at + 1, 2 * at + 2), false)).count();
         assert_eq!(kept as u64, 2 * 10 + RANGES_SPARE);
-        assert!(assembly.take(range(0, 1)), "what comes in order always has a place");
+        assert!(assembly.take(range(0, 1), false), "what comes in order always has a place");
     }
 }

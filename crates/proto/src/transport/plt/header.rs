@@ -48,6 +48,8 @@ pub struct High {
     pub end: Option<u64>,
     /// What the acknowledgement says of the actual stream of the other direction.
     pub credit: Credit,
+    /// Whether the receive window ends behind the payload, or less than a packet later.
+    pub is_full: bool,
     /// Whether the sender wants an answer at once: its window is closed and nothing is on its way.
     pub asks: bool,
 }
@@ -63,6 +65,8 @@ pub struct Low {
     pub unknown: u64,
     /// The length of the actual stream, when the application has finished.
     pub end: Option<u64>,
+    /// Whether the receive window ends behind the payload, or less than a packet later.
+    pub is_full: bool,
     /// When it was sent.
     pub sent: Time,
 }

@@ -150,7 +150,7 @@ impl Endpoint {
         let mut len = packet.payload_len;
         if len > 0 && self.hcm.hears() {
             let end = high.actual.saturating_add(u64::from(len));
-            if self.take(Range { start: high.actual, end }) {
+            if self.take(Range { start: high.actual, end }, high.is_full) {
                 let virt = Range { start: segment.seq, end: segment.seq + u64::from(len) };
                 let shuts = self.shutdown.on_high(now, segment.sent, virt);
                 self.announce_if(shuts);
@@ -176,7 +176,7 @@ impl Endpoint {
     fn on_low(&mut self, now: Time, low: &Low, len: u32) {
         let end = low.actual.saturating_add(u64::from(len));
         let has_place = self.reports.has_place(low, len);
-        let is_taken = has_place && self.take(Range { start: low.actual, end });
+        let is_taken = has_place && self.take(Range { start: low.actual, end }, low.is_full);
         self.note_end(low.end);
         self.reports.on_data(now, low, len, is_taken);
         let virt = Range { start: low.seq, end: low.seq.saturating_add(u64::from(len)) };
@@ -191,9 +191,9 @@ impl Endpoint {
     }
 
     /// Takes bytes of the stream that comes; gives whether they have a place.
-    fn take(&mut self, range: Range) -> bool {
+    fn take(&mut self, range: Range, is_full: bool) -> bool {
         let before = self.assembly.next();
-        let is_taken = self.assembly.take(range);
+        let is_taken = self.assembly.take(range, is_full);
         if self.assembly.next() > before {
             self.events.tell(Events::READABLE);
         }
@@ -302,8 +302,9 @@ impl Endpoint {
 
     fn wrap(&mut self, packet: Packet, segment: Segment, actual: u64, asks: bool) -> Packet {
         let option = if self.config.hcm.header_len.is_some() { 0 } else { HIGH_OPTION_LEN };
-        let (end, credit) = (self.stream.end(), self.credit());
-        let header = Header::High(High { segment, actual, end, credit, asks });
+        let (end, is_full) = (self.stream.end(), self.stream.is_full());
+        let credit = self.credit();
+        let header = Header::High(High { segment, actual, end, credit, is_full, asks });
         Packet { header_len: packet.header_len + option, body: Body::Plt(header), ..packet }
     }
 
@@ -390,8 +391,9 @@ impl Endpoint {
 
     fn low_packet(&mut self, now: Time, range: Range, is_copy: bool) -> Packet {
         let seq = self.lcm.send(now, range, is_copy, self.srtt());
-        let (unknown, end) = (self.lcm.unknown(), self.stream.end());
-        let low = Low { seq, actual: range.start, unknown, end, sent: now };
+        let (unknown, end, is_full) =
+            (self.lcm.unknown(), self.stream.end(), self.stream.is_full());
+        let low = Low { seq, actual: range.start, unknown, end, is_full, sent: now };
         let control = self.hcm.sender().congestion();
         let is_slow_start = control.window() < control.ssthresh();
         let class = self.config.slow_start_class.filter(|_| is_slow_start);

@@ -134,6 +134,11 @@ impl Stream {
         (len > 0 && !is_silly).then_some(Range { start: self.nxt, end: self.nxt + len })
     }
 
+    /// Whether the receive window has no place for another packet.
+    pub fn is_full(&self) -> bool {
+        self.edge < self.nxt + self.mss
+    }
+
     /// Whether bytes wait that only the receive window keeps back.
     pub fn is_held(&self) -> bool {
         self.unsent() > 0 && self.lost.is_empty() && self.new_bytes().is_none()

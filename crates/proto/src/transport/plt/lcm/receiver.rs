@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn low(seq: u64, unknown: u64) -> Low {
-        Low { seq, actual: seq, unknown, end: None, sent: Time(seq) }
+        Low { seq, actual: seq, unknown, end: None, is_full: false, sent: Time(seq) }
     }
 
     fn receiver(config: Config) -> Receiver {
