@@ -22,7 +22,7 @@ const USAGE: &str = "usage: pltbench [--loss P,P,.. (0)] [--mode default|thesis|
     [--tcp-control newreno|cubic (newreno)] [--queue push-out|per-class|fifo (push-out)]
     [--buffer BYTES (300000)] [--mbit R (155)] [--rtt-ms T (100)] [--seconds S (60)]
     [--warm-up S (10)] [--seeds N (1)] [--window BDPS] [--detector order|losses|never]
-    [--trace-ms T] (windows of the first flow)";
+    [--trace-ms T] (windows of the first flow) [--each]";
 
 struct Options {
     losses: Vec<f64>,
@@ -41,6 +41,7 @@ struct Options {
     window: Option<f64>,
     detector: Option<String>,
     trace: Option<u64>,
+    each: bool,
 }
 
 fn main() -> ExitCode {
@@ -79,6 +80,7 @@ fn options() -> Result<Options, String> {
         window: flags.take("window")?,
         detector: flags.take("detector")?,
         trace: flags.take("trace-ms")?,
+        each: flags.take_switch("each"),
     };
     flags.finish()?;
     match options.rtt_ms > 4 && options.warm_up < options.seconds && options.plt + options.tcp > 0 {
@@ -120,11 +122,18 @@ fn measure(options: &Options, loss: f64, seed: u64) -> Result<(f64, String), Str
     let payload = f64::from(spec.segment()) / f64::from(spec.segment() + 64);
     let plt = group(&mut flows, "plt", TransportSpec::Plt(spec), options, 0);
     let mut tcp_spec = TcpSpec::default();
-    tcp_spec.config.sending.mss = 1448;
+    tcp_spec.config.sending.mss = spec.segment();
+    tcp_spec.config.header_len = spec.config.hcm.header_len;
     let tcp =
         TransportSpec::named(&options.tcp_control, tcp_spec).ok_or("no such --tcp-control")?;
     let tcp = group(&mut flows, "tcp", tcp, options, options.plt);
     flows.run_until(at(options.seconds));
+    if options.each {
+        for (flow, record) in flows.records().iter().enumerate() {
+            let p = record.source;
+            println!("  {flow} {:.2} Mb/s {p:?}", flows.goodput(anabranch_world::flows::FlowIx(flow as u32)) * 8.0 / 1e6);
+        }
+    }
     if options.trace.is_some() {
         trace(&flows);
     }

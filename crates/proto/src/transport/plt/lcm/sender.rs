@@ -200,6 +200,9 @@ impl Sender {
             self.window.restart(self.config.initial_bytes(self.mss));
         }
         self.is_off = is_off;
+        if is_off {
+            self.paced_until = None;
+        }
     }
 
     /// The round-trip time of the flow: the HCM's, or its own before the HCM has one.
