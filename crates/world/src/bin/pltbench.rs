@@ -131,7 +131,10 @@ fn measure(options: &Options, loss: f64, seed: u64) -> Result<(f64, String), Str
     if options.each {
         for (flow, record) in flows.records().iter().enumerate() {
             let p = record.source;
-            println!("  {flow} {:.2} Mb/s {p:?}", flows.goodput(anabranch_world::flows::FlowIx(flow as u32)) * 8.0 / 1e6);
+            println!(
+                "  {flow} {:.2} Mb/s {p:?}",
+                flows.goodput(anabranch_world::flows::FlowIx(flow as u32)) * 8.0 / 1e6
+            );
         }
     }
     if options.trace.is_some() {

@@ -246,7 +246,9 @@ mod tests {
     #[test]
     fn what_the_receiver_has_need_not_be_sent_again() {
         let mut stream = stream(100, 100);
-        (0..3).for_each(|_| drop(stream.take_for_low(false)));
+        for _ in 0..3 {
+            stream.take_for_low(false);
+        }
         stream.lost().insert(range(0, 20));
         stream.on_credit(&credit(10, 100));
         assert_eq!(stream.take_for_high(), Some(range(10, 20)));

@@ -3,6 +3,7 @@
 mod validation;
 
 use super::*;
+use crate::transport::Failure;
 use crate::transport::congestion::{NewReno, Start};
 use crate::transport::testing::{Fate, Path, Way};
 

@@ -189,6 +189,11 @@ impl Sender {
         self.flying.front().map_or(self.next, |first| first.virt)
     }
 
+    /// Behind the last virtual byte that was sent.
+    pub fn sent_to(&self) -> u64 {
+        self.next
+    }
+
     /// Whether the peer has silenced it.
     pub fn is_off(&self) -> bool {
         self.is_off
