@@ -22,7 +22,7 @@ const USAGE: &str = "usage: pltbench [--loss P,P,.. (0)] [--mode default|thesis|
     [--tcp-control newreno|cubic (newreno)] [--queue push-out|per-class|fifo (push-out)]
     [--buffer BYTES (300000)] [--mbit R (155)] [--rtt-ms T (100)] [--seconds S (60)]
     [--warm-up S (10)] [--seeds N (1)] [--window BDPS] [--detector order|losses|never]
-    [--trace-ms T] (windows of the first flow) [--each]";
+    [--trace-ms T] (windows of the first flow) [--each] [--weight W] [--burst PACKETS]";
 
 struct Options {
     losses: Vec<f64>,
@@ -42,6 +42,8 @@ struct Options {
     detector: Option<String>,
     trace: Option<u64>,
     each: bool,
+    weight: Option<f64>,
+    burst: Option<u32>,
 }
 
 fn main() -> ExitCode {
@@ -81,6 +83,8 @@ fn options() -> Result<Options, String> {
         detector: flags.take("detector")?,
         trace: flags.take("trace-ms")?,
         each: flags.take_switch("each"),
+        weight: flags.take("weight")?,
+        burst: flags.take("burst")?,
     };
     flags.finish()?;
     match options.rtt_ms > 4 && options.warm_up < options.seconds && options.plt + options.tcp > 0 {
@@ -228,6 +232,12 @@ fn spec(options: &Options) -> Result<PltSpec, String> {
     };
     if let Some(bdps) = options.window {
         spec.config.buffer = Buffer::Fixed((bdps * bdp as f64) as u64);
+    }
+    if let Some(weight) = options.weight {
+        spec.config.lcm.window.weight = weight;
+    }
+    if let Some(burst) = options.burst {
+        spec.config.lcm.pacer.burst = burst;
     }
     spec.config.shutdown = match options.detector.as_deref() {
         None => spec.config.shutdown,

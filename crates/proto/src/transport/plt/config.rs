@@ -71,7 +71,7 @@ impl Config {
         let mut config = Config {
             hcm: tcp::Config::as_in_ns2(mss),
             buffer: Buffer::Fixed(3 * bdp),
-            copies: false,
+            copies: true,
             ..Config::default()
         };
         config.lcm.initial = sender::Initial::Bdp(bdp);

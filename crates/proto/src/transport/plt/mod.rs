@@ -50,7 +50,7 @@ use stream::Stream;
 /// Round trips without progress after which the LCM sends copies.
 const STUCK_RTTS: u32 = 2;
 /// Packets of copies at a time.
-const COPIES_MAX: u64 = 16;
+const COPIES_MAX: u64 = 64;
 /// The longest time between two questions for a window.
 const ASK_MAX: Duration = Duration::from_secs(60);
 
@@ -73,6 +73,8 @@ pub struct Endpoint {
     cutbacks: u64,
     /// When more of the stream was acknowledged, or copies were made.
     moved: Time,
+    /// When copies were made because the window was used up.
+    copied: Time,
     /// Copies that wait.
     copies: super::ranges::Ranges,
     /// When the window is asked for, and the time to the next question.
@@ -102,6 +104,7 @@ impl Endpoint {
             events: Events::default(),
             cutbacks: 0,
             moved: Time::ZERO,
+            copied: Time::ZERO,
             copies: super::ranges::Ranges::default(),
             ask_at: None,
             ask_wait: Duration::ZERO,
@@ -362,10 +365,16 @@ impl Endpoint {
         let len = self.stream.next_len_for_low(resends);
         if len == 0 {
             self.lcm.is_idle();
+            return self.copy_missing(now).then(|| self.low(now))?;
+        }
+        if !self.lcm.may_send(now, len, rtt) {
             return None;
         }
-        let range =
-            self.lcm.may_send(now, len, rtt).then(|| self.stream.take_for_low(resends))??;
+        let nxt = self.stream.nxt();
+        let range = self.stream.take_for_low(resends)?;
+        if range.start < nxt && self.config.copies && self.stream.is_urgent(range) {
+            self.copies.insert(range);
+        }
         Some(self.low_packet(now, range, false))
     }
 
@@ -407,6 +416,27 @@ impl Endpoint {
         let is_waiting = self.stream.una() < self.stream.nxt();
         let can = self.config.copies && !self.lcm.is_off() && !self.srtt().is_zero();
         (is_waiting && can).then(|| self.moved + self.srtt() * STUCK_RTTS)
+    }
+
+    /// The receive window is used up, so copies cost nothing: of the first bytes that are missing,
+    /// whoever is responsible for them, twice per round trip. Gives whether there are any.
+    fn copy_missing(&mut self, now: Time) -> bool {
+        let is_due = now >= self.copied + self.srtt() / 2;
+        if !self.config.copies || !is_due || !self.stream.is_full() {
+            return false;
+        }
+        self.copied = now;
+        let una = self.stream.una();
+        let before = una + self.stream.window() / 4;
+        let missing = self.stream.lost_ranges().chain(self.stream.map().runs());
+        let missing = missing.chain(self.lcm.responsible());
+        for run in missing.filter(|run| run.end > una && run.start < before) {
+            let run = Range { start: run.start.max(una), end: run.end.min(before) };
+            if self.copies.bytes() < COPIES_MAX * self.mss {
+                self.copies.insert(run);
+            }
+        }
+        !self.copies.is_empty()
     }
 
     /// The stream is stuck at bytes that the HCM is responsible for: the LCM sends copies.

@@ -47,7 +47,7 @@ impl Default for Config {
             alpha: 0.2,
             beta: 0.95,
             gamma: 0.75,
-            held: 0.75,
+            held: 0.95,
             weight: 0.5,
             restart: 0.5,
             doubles: true,
@@ -79,6 +79,8 @@ pub struct Window {
     arrived: u32,
     lost: u32,
     was_limited: bool,
+    /// The window grew when the last epoch ended: what that brings is not seen yet.
+    has_grown: bool,
     /// No further cut before then.
     spared_until: Time,
 }
@@ -96,6 +98,7 @@ impl Window {
             arrived: 0,
             lost: 0,
             was_limited: false,
+            has_grown: false,
             spared_until: Time::ZERO,
             config,
         }
@@ -159,8 +162,9 @@ impl Window {
         if loss >= mu {
             self.bytes *= self.config.beta;
             self.is_doubling = false;
-        } else if self.was_limited && !self.is_doubling {
+        } else if self.was_limited && !self.is_doubling && !std::mem::take(&mut self.has_grown) {
             self.bytes += self.config.alpha * self.arrived_bytes as f64;
+            self.has_grown = true;
         }
         self.bytes = self.bytes.min((most as f64).max(self.mss));
     }
@@ -230,7 +234,7 @@ mod tests {
     }
 
     fn window(initial: u64) -> Window {
-        Window::new(Config { weight: 1.0, doubles: false, ..Config::default() }, 10, initial)
+        Window::new(Config { weight: 0.5, doubles: false, ..Config::default() }, 10, initial)
     }
 
     #[test]
@@ -261,7 +265,7 @@ mod tests {
 
     #[test]
     fn it_doubles_until_the_first_loss_above_the_threshold() {
-        let config = Config { weight: 1.0, ..Config::default() };
+        let config = Config { weight: 0.5, ..Config::default() };
         let mut window = Window::new(config, 10, 100);
         epoch(&mut window, 0, 10, 0);
         assert_eq!(window.bytes(), 200);
