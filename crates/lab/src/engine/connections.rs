@@ -4,17 +4,18 @@ use super::probe::{self, Probes};
 use super::{Outcome, RunError, choose, network, quantiles, xcp_ways};
 use crate::scenario::source::Fault;
 use crate::scenario::{
-    Experiment, Series, System, SystemKind, TcpControl, Transport, TransportKind, Workload,
-    WorkloadKind,
+    Experiment, Plt, PltControl, Series, System, SystemKind, TcpControl, Transport, TransportKind,
+    Workload, WorkloadKind,
 };
 use crate::stats;
 use crate::table::Table;
 use anabranch_proto::random::{RngExt, stream};
 use anabranch_proto::time::{Duration, Time};
 use anabranch_proto::transport::congestion::{Choice, fast, xcp};
-use anabranch_proto::transport::{Class, udp};
+use anabranch_proto::transport::plt::Buffer;
+use anabranch_proto::transport::{Class, tcp, udp};
 use anabranch_world::flows::{
-    Arrivals, Config, FlowIx, FlowSpec, Flows, Group, GroupIx, Record, Sizes, TcpSpec,
+    Arrivals, Config, FlowIx, FlowSpec, Flows, Group, GroupIx, PltSpec, Record, Sizes, TcpSpec,
     TransportSpec,
 };
 use anabranch_world::topology::{LinkIx, NodeIx, Routes, Topology};
@@ -131,7 +132,7 @@ fn add<'a>(
             (WorkloadKind::Udp { rate, on_off, packet, class, .. }, _) => {
                 udp_spec(*rate, *on_off, *packet, *class)
             }
-            (_, Some(transport)) => tcp_spec(transport),
+            (_, Some(transport)) => spec(transport),
             (_, None) => TransportSpec::Tcp(TcpSpec::default()),
         },
         is_sampled: is_bulk && measures_windows,
@@ -190,17 +191,33 @@ fn system_transport(system: &System) -> Option<&Transport> {
     }
 }
 
-fn tcp_spec(transport: &Transport) -> TransportSpec {
+fn spec(transport: &Transport) -> TransportSpec {
     let congestion = match transport.kind {
-        TransportKind::Tcp(TcpControl::NewReno) => Choice::NewReno,
-        TransportKind::Tcp(TcpControl::Cubic) => Choice::Cubic,
-        TransportKind::Fast { alpha, mi } => {
-            let base = if mi { fast::Config::with_increase() } else { fast::Config::default() };
-            Choice::Fast(fast::Config { alpha: f64::from(alpha), ..base })
-        }
+        TransportKind::Tcp(control) => tcp_control(control),
+        TransportKind::Fast { alpha, mi } => fast_control(alpha, mi),
         TransportKind::Xcp => Choice::Xcp(xcp::Config::default()),
+        TransportKind::Plt(plt) => return plt_spec(transport, &plt),
     };
-    let mut config = TcpSpec::default().config;
+    let config = tcp_config(transport, TcpSpec::default().config);
+    let window_initial = transport.initial_window;
+    TransportSpec::Tcp(TcpSpec { congestion, window_initial, ssthresh: None, config })
+}
+
+fn tcp_control(control: TcpControl) -> Choice {
+    match control {
+        TcpControl::NewReno => Choice::NewReno,
+        TcpControl::Cubic => Choice::Cubic,
+    }
+}
+
+fn fast_control(alpha: u32, mi: bool) -> Choice {
+    let base = if mi { fast::Config::with_increase() } else { fast::Config::default() };
+    Choice::Fast(fast::Config { alpha: f64::from(alpha), ..base })
+}
+
+/// What every transport says of its packets, set-up and acknowledgements.
+fn tcp_config(transport: &Transport, base: tcp::Config) -> tcp::Config {
+    let mut config = base;
     config.handshake = transport.handshake;
     config.header_len = transport.header;
     config.sending.mss = transport.payload;
@@ -211,8 +228,21 @@ fn tcp_spec(transport: &Transport) -> TransportSpec {
     if !transport.delayed_ack {
         config.receiving.delayed_ack = None;
     }
-    let window_initial = transport.initial_window;
-    TransportSpec::Tcp(TcpSpec { congestion, window_initial, ssthresh: None, config })
+    config
+}
+
+/// Without a given receive window PLT's tunes itself.
+fn plt_spec(transport: &Transport, plt: &Plt) -> TransportSpec {
+    let mut config = plt.config();
+    config.hcm = tcp_config(transport, config.hcm);
+    if let Some(window) = transport.receive_window {
+        config.buffer = Buffer::Fixed(window);
+    }
+    let congestion = match plt.hcm {
+        PltControl::Tcp(control) => tcp_control(control),
+        PltControl::Fast { alpha } => fast_control(alpha, false),
+    };
+    TransportSpec::Plt(PltSpec { congestion, window_initial: transport.initial_window, config })
 }
 
 fn udp_spec(
@@ -293,6 +323,15 @@ impl View<'_> {
         let sent: u64 = sources().map(|source| source.sent + source.resent).sum();
         if sent > 0 {
             outcome.set("resent_fraction", resent as f64 / sent as f64);
+        }
+        let low: u64 = sources().map(|source| source.low_sent).sum();
+        if low > 0 {
+            let lost: u64 = sources().map(|source| source.low_lost).sum();
+            outcome.set("low_fraction", low as f64 / sent as f64);
+            outcome.set("low_lost_fraction", lost as f64 / low as f64);
+        }
+        if let Some(at) = sources().filter_map(|source| source.low_off_at).min() {
+            outcome.set("low_off_s", at.as_secs_f64());
         }
     }
 
@@ -431,6 +470,9 @@ impl View<'_> {
             let of = format!("{} {}", part.workload.name, record.number);
             if series.contains(&Series::Window) {
                 row(sample.at, "window_bytes", &of, sample.source.window as f64);
+                if sample.source.low_sent > 0 {
+                    row(sample.at, "low_window_bytes", &of, sample.source.low_window as f64);
+                }
             }
             // Before the first sample there is none.
             let rtt = sample.source.rtt.as_secs_f64() * 1e3;

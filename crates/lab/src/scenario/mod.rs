@@ -25,6 +25,7 @@ pub use measure::{Measure, Series};
 pub use source::ScenarioError;
 pub use sweep::Axis;
 pub use system::{
-    BitTorrent, BulletPrime, Overlay, System, SystemKind, TcpControl, Transport, TransportKind,
+    BitTorrent, BulletPrime, Overlay, Plt, PltControl, System, SystemKind, TcpControl, Transport,
+    TransportKind,
 };
 pub use workload::{Hosts, Work, Workload, WorkloadKind};

@@ -7,6 +7,9 @@ use anabranch_proto::overlay::bittorrent::{self, Pipelining, Priority};
 use anabranch_proto::overlay::bullet_prime::Config;
 use anabranch_proto::overlay::bullet_prime::order::RequestOrder;
 use anabranch_proto::time::Duration;
+use anabranch_proto::transport::plt;
+use anabranch_proto::transport::plt::lcm::sender::Initial;
+use anabranch_proto::transport::plt::shutdown::{self, Detector};
 
 /// A system under test.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,6 +62,82 @@ pub enum TransportKind {
     },
     /// XCP (Katabi et al. 2002).
     Xcp,
+    /// PLT (thesis ch. 3).
+    Plt(Plt),
+}
+
+/// PLT's parameters that a scenario can vary.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Plt {
+    /// The congestion control of its HCM.
+    pub hcm: PltControl,
+    /// µ; the one that does not move, or the tuner's least.
+    pub mu: f64,
+    /// Whether µ follows the loss that is there anyway.
+    pub tuner: bool,
+    /// Bandwidth-delay product for the initial window, bytes; `None`: not known.
+    pub bdp: Option<u64>,
+    /// PLT-Short: a middle class in slow start.
+    pub short: bool,
+    /// One LCM acknowledgement in so many at the high priority.
+    pub high_acks: u32,
+    /// Packets that one LCM acknowledgement is for.
+    pub ack_every: u32,
+    /// The HCM carries only what must get through.
+    pub scavenger: bool,
+    /// PLT-Shutdown.
+    pub shutdown: PltShutdown,
+    /// See [`plt::Config::copies`].
+    pub copies: bool,
+}
+
+/// The congestion control of an HCM.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum PltControl {
+    /// One of TCP's.
+    Tcp(TcpControl),
+    /// FAST.
+    Fast {
+        /// Packets each flow keeps queued.
+        alpha: u32,
+    },
+}
+
+/// Which detector of PLT-Shutdown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PltShutdown {
+    /// None.
+    Off,
+    /// The thesis's.
+    Losses,
+    /// By the order of arrival.
+    Order,
+}
+
+impl Plt {
+    /// The endpoint's configuration; what all transports have in common is left to the caller.
+    pub fn config(&self) -> plt::Config {
+        let mut config = plt::Config::default();
+        config.lcm.tuner.mu = self.mu;
+        if !self.tuner {
+            config.lcm.tuner.mu_max = None;
+        }
+        if let Some(bdp) = self.bdp {
+            config.lcm.initial = Initial::Bdp(bdp);
+        }
+        config.reports.every = self.ack_every;
+        config.copies = self.copies;
+        config.shutdown = match self.shutdown {
+            PltShutdown::Off => {
+                shutdown::Config { detector: Detector::Never, ..shutdown::Config::default() }
+            }
+            PltShutdown::Losses => shutdown::Config::as_in_thesis(),
+            PltShutdown::Order => shutdown::Config::default(),
+        };
+        let config = config.n_ack(self.high_acks);
+        let config = if self.short { config.short() } else { config };
+        if self.scavenger { config.scavenger() } else { config }
+    }
 }
 
 /// A congestion control of TCP.
@@ -188,11 +267,16 @@ enum TransportWord {
     Tcp,
     Fast,
     Xcp,
+    Plt,
 }
 
 fn read_transport(reader: &mut Reader<'_>) -> Result<Transport, Fault> {
-    let words =
-        [("tcp", TransportWord::Tcp), ("fast", TransportWord::Fast), ("xcp", TransportWord::Xcp)];
+    let words = [
+        ("tcp", TransportWord::Tcp),
+        ("fast", TransportWord::Fast),
+        ("xcp", TransportWord::Xcp),
+        ("plt", TransportWord::Plt),
+    ];
     let kind = match reader.word("transport", &words)?.unwrap_or(TransportWord::Tcp) {
         TransportWord::Tcp => {
             let controls = [("newreno", TcpControl::NewReno), ("cubic", TcpControl::Cubic)];
@@ -204,6 +288,7 @@ fn read_transport(reader: &mut Reader<'_>) -> Result<Transport, Fault> {
             mi: reader.or("mi", false)?,
         },
         TransportWord::Xcp => TransportKind::Xcp,
+        TransportWord::Plt => TransportKind::Plt(read_plt(reader)?),
     };
     let Bytes(payload) = reader.or("payload", Bytes(1000))?;
     let payload = u32::try_from(payload).unwrap_or(u32::MAX);
@@ -220,6 +305,33 @@ fn read_transport(reader: &mut Reader<'_>) -> Result<Transport, Fault> {
         initial_window: within(reader, "initial_window", 10, 1, 100)?,
         handshake: reader.or("handshake", true)?,
         delayed_ack: reader.or("delayed_ack", true)?,
+    })
+}
+
+fn read_plt(reader: &mut Reader<'_>) -> Result<Plt, Fault> {
+    let controls = [("newreno", 0), ("cubic", 1), ("fast", 2)];
+    let hcm = match reader.word("hcm", &controls)?.unwrap_or(0) {
+        0 => PltControl::Tcp(TcpControl::NewReno),
+        1 => PltControl::Tcp(TcpControl::Cubic),
+        _ => PltControl::Fast { alpha: within(reader, "alpha", 100, 1, 1_000_000)? },
+    };
+    let mu: f64 = reader.or("mu", 0.05)?;
+    if !(0.0..=0.5).contains(&mu) {
+        return Err(Fault::new(&reader.span_of("mu"), "`mu` is a share from 0 to 0.5"));
+    }
+    let detectors =
+        [("off", PltShutdown::Off), ("losses", PltShutdown::Losses), ("order", PltShutdown::Order)];
+    Ok(Plt {
+        hcm,
+        mu,
+        tuner: reader.or("tuner", true)?,
+        bdp: reader.optional("bdp")?.map(|Bytes(bytes)| bytes),
+        short: reader.or("short", false)?,
+        high_acks: within(reader, "high_acks", 5, 1, 1_000_000)?,
+        ack_every: within(reader, "ack_every", 1, 1, 100)?,
+        scavenger: reader.or("scavenger", false)?,
+        shutdown: reader.word("shutdown", &detectors)?.unwrap_or(PltShutdown::Order),
+        copies: reader.or("copies", true)?,
     })
 }
 

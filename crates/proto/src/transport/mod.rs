@@ -81,8 +81,8 @@ pub struct Probe {
     pub low_lost: u64,
     /// The loss rate that the sub-flow at the lower priority bears now, 0 to 1.
     pub low_mu: f64,
-    /// Whether the peer has silenced the sub-flow at the lower priority.
-    pub is_low_off: bool,
+    /// When the peer first silenced the sub-flow at the lower priority.
+    pub low_off_at: Option<Time>,
 }
 
 /// One endpoint of a connection that carries a byte stream each way. See [the module](self).

@@ -119,7 +119,7 @@ fn run(options: &Options) -> Result<(), String> {
 fn measure(options: &Options, loss: f64, seed: u64) -> Result<(f64, String), String> {
     let topology = topology(options, loss)?;
     let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
-    let sample = options.trace.map(ms).or(Some(ms(20)));
+    let sample = options.trace.map(ms);
     let config = Config { seed, warm_up: at(options.warm_up), sample, ..Config::default() };
     let mut flows = Flows::new(&topology, config);
     let spec = spec(options)?;
@@ -162,8 +162,8 @@ fn report(
         sources.iter().map(of).sum::<u64>().max(1) as f64
     };
     let (sent, low) = (sum(|p| p.sent), sum(|p| p.low_sent));
-    let off = flows.flow_samples().iter().find(|sample| sample.source.is_low_off);
-    let off = off.map_or("-".to_owned(), |sample| format!("{:.2} s", sample.at.as_secs_f64()));
+    let off = sources.iter().filter_map(|p| p.low_off_at).min();
+    let off = off.map_or("-".to_owned(), |at| format!("{:.2} s", at.as_secs_f64()));
     let line = format!(
         "{:8.2} {:8.2}  {:.4} {:.4}  {:.4}  {:.4}  {:.4} {off}",
         mbits(plt),

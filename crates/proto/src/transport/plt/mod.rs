@@ -73,6 +73,8 @@ pub struct Endpoint {
     cutbacks: u64,
     /// When more of the stream was acknowledged, or copies were made.
     moved: Time,
+    /// When the peer first silenced the LCM.
+    off_at: Option<Time>,
     /// When copies were made because the window was used up.
     copied: Time,
     /// Copies that wait.
@@ -104,6 +106,7 @@ impl Endpoint {
             events: Events::default(),
             cutbacks: 0,
             moved: Time::ZERO,
+            off_at: None,
             copied: Time::ZERO,
             copies: super::ranges::Ranges::default(),
             ask_at: None,
@@ -216,6 +219,9 @@ impl Endpoint {
             self.copies.remove_below(self.stream.una());
         }
         self.lcm.set_off(credit.is_low_off);
+        if credit.is_low_off {
+            self.off_at.get_or_insert(now);
+        }
         self.asked = 0;
         if !self.stream.is_held() {
             self.ask_at = None;
@@ -370,11 +376,7 @@ impl Endpoint {
         if !self.lcm.may_send(now, len, rtt) {
             return None;
         }
-        let nxt = self.stream.nxt();
         let range = self.stream.take_for_low(resends)?;
-        if range.start < nxt && self.config.copies && self.stream.is_urgent(range) {
-            self.copies.insert(range);
-        }
         Some(self.low_packet(now, range, false))
     }
 
@@ -583,7 +585,7 @@ impl Transport for Endpoint {
             low_sent: low.sent,
             low_lost: low.lost,
             low_mu: self.lcm.mu(),
-            is_low_off: self.lcm.is_off(),
+            low_off_at: self.off_at,
             ..hcm
         }
     }

@@ -139,12 +139,6 @@ impl Stream {
         self.edge < self.nxt + self.mss
     }
 
-    /// Whether the loss of these bytes would soon hold all others up: half of the receive window is
-    /// used up behind them.
-    pub fn is_urgent(&self, range: Range) -> bool {
-        self.nxt - range.start.min(self.nxt) > self.window() / 2
-    }
-
     /// Whether bytes wait that only the receive window keeps back.
     pub fn is_held(&self) -> bool {
         self.unsent() > 0 && self.lost.is_empty() && self.new_bytes().is_none()
