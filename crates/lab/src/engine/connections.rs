@@ -106,15 +106,26 @@ fn add_all<'a>(
         if transport.is_some_and(|transport| transport.kind == TransportKind::Xcp) {
             xcp_ways::check(topology, &mut routes, &pairs, &workload.from.span)?;
         }
-        parts.push(add(experiment, workload, pairs, seed, flows));
+        let bdp = pairs.first().map_or(0, |&pair| path_bdp(topology, &mut routes, pair));
+        parts.push(add(experiment, workload, (pairs, bdp), seed, flows));
     }
     Ok(parts)
+}
+
+/// Bytes that fill the way from one host to another and back at the rate of its slowest link.
+fn path_bdp(topology: &Topology, routes: &mut Routes, (from, to): (NodeIx, NodeIx)) -> u64 {
+    let delay = |routes: &mut Routes, a, b| routes.delay(a, b).unwrap_or_default();
+    let rtt = delay(routes, from, to) + delay(routes, to, from);
+    let path = routes.path(from, to).unwrap_or_default().iter();
+    let rate =
+        path.map(|link| topology.links[link.0 as usize].rate.as_f64()).fold(f64::MAX, f64::min);
+    (rate * rtt.as_secs_f64()) as u64
 }
 
 fn add<'a>(
     experiment: &Experiment,
     workload: &'a Workload,
-    pairs: Vec<(NodeIx, NodeIx)>,
+    (pairs, bdp): (Vec<(NodeIx, NodeIx)>, u64),
     seed: u64,
     flows: &mut Flows,
 ) -> Part<'a> {
@@ -132,7 +143,7 @@ fn add<'a>(
             (WorkloadKind::Udp { rate, on_off, packet, class, .. }, _) => {
                 udp_spec(*rate, *on_off, *packet, *class)
             }
-            (_, Some(transport)) => spec(transport),
+            (_, Some(transport)) => spec(transport, bdp),
             (_, None) => TransportSpec::Tcp(TcpSpec::default()),
         },
         is_sampled: is_bulk && measures_windows,
@@ -191,12 +202,12 @@ fn system_transport(system: &System) -> Option<&Transport> {
     }
 }
 
-fn spec(transport: &Transport) -> TransportSpec {
+fn spec(transport: &Transport, bdp: u64) -> TransportSpec {
     let congestion = match transport.kind {
         TransportKind::Tcp(control) => tcp_control(control),
         TransportKind::Fast { alpha, mi } => fast_control(alpha, mi),
         TransportKind::Xcp => Choice::Xcp(xcp::Config::default()),
-        TransportKind::Plt(plt) => return plt_spec(transport, &plt),
+        TransportKind::Plt(plt) => return plt_spec(transport, &plt, bdp),
     };
     let config = tcp_config(transport, TcpSpec::default().config);
     let window_initial = transport.initial_window;
@@ -232,8 +243,8 @@ fn tcp_config(transport: &Transport, base: tcp::Config) -> tcp::Config {
 }
 
 /// Without a given receive window PLT's tunes itself.
-fn plt_spec(transport: &Transport, plt: &Plt) -> TransportSpec {
-    let mut config = plt.config();
+fn plt_spec(transport: &Transport, plt: &Plt, bdp: u64) -> TransportSpec {
+    let mut config = plt.config(bdp);
     config.hcm = tcp_config(transport, config.hcm);
     if let Some(window) = transport.receive_window {
         config.buffer = Buffer::Fixed(window);

@@ -7,9 +7,9 @@ use anabranch_proto::overlay::bittorrent::{self, Pipelining, Priority};
 use anabranch_proto::overlay::bullet_prime::Config;
 use anabranch_proto::overlay::bullet_prime::order::RequestOrder;
 use anabranch_proto::time::Duration;
-use anabranch_proto::transport::plt;
 use anabranch_proto::transport::plt::lcm::sender::Initial;
 use anabranch_proto::transport::plt::shutdown::{self, Detector};
+use anabranch_proto::transport::plt::{self, Buffer};
 
 /// A system under test.
 #[derive(Clone, PartialEq, Debug)]
@@ -75,8 +75,10 @@ pub struct Plt {
     pub mu: f64,
     /// Whether µ follows the loss that is there anyway.
     pub tuner: bool,
-    /// Bandwidth-delay product for the initial window, bytes; `None`: not known.
-    pub bdp: Option<u64>,
+    /// The bandwidth-delay product that the LCM's initial window is a tenth of.
+    pub bdp: Bdp,
+    /// The receive window in bandwidth-delay products of the path; `None`: by `receive_window`.
+    pub window_bdps: Option<f64>,
     /// PLT-Short: a middle class in slow start.
     pub short: bool,
     /// One LCM acknowledgement in so many at the high priority.
@@ -89,6 +91,17 @@ pub struct Plt {
     pub shutdown: PltShutdown,
     /// See [`plt::Config::copies`].
     pub copies: bool,
+}
+
+/// What is known of a bandwidth-delay product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bdp {
+    /// Nothing.
+    Unknown,
+    /// Bytes.
+    Given(u64),
+    /// That of the path, which the topology tells.
+    Path,
 }
 
 /// The congestion control of an HCM.
@@ -115,15 +128,21 @@ pub enum PltShutdown {
 }
 
 impl Plt {
-    /// The endpoint's configuration; what all transports have in common is left to the caller.
-    pub fn config(&self) -> plt::Config {
+    /// The endpoint's configuration for a path of `bdp` bytes; what all transports have in common
+    /// is left to the caller.
+    pub fn config(&self, bdp: u64) -> plt::Config {
         let mut config = plt::Config::default();
         config.lcm.tuner.mu = self.mu;
         if !self.tuner {
             config.lcm.tuner.mu_max = None;
         }
-        if let Some(bdp) = self.bdp {
-            config.lcm.initial = Initial::Bdp(bdp);
+        match self.bdp {
+            Bdp::Unknown => {}
+            Bdp::Given(bytes) => config.lcm.initial = Initial::Bdp(bytes),
+            Bdp::Path => config.lcm.initial = Initial::Bdp(bdp),
+        }
+        if let Some(times) = self.window_bdps {
+            config.buffer = Buffer::Fixed((times * bdp as f64) as u64);
         }
         config.reports.every = self.ack_every;
         config.copies = self.copies;
@@ -319,13 +338,22 @@ fn read_plt(reader: &mut Reader<'_>) -> Result<Plt, Fault> {
     if !(0.0..=0.5).contains(&mu) {
         return Err(Fault::new(&reader.span_of("mu"), "`mu` is a share from 0 to 0.5"));
     }
+    let window_bdps: Option<f64> = reader.optional("window_bdps")?;
+    if window_bdps.is_some_and(|times| !(0.1..=1000.0).contains(&times)) {
+        let text = "`window_bdps` is a number from 0.1 to 1000";
+        return Err(Fault::new(&reader.span_of("window_bdps"), text));
+    }
     let detectors =
         [("off", PltShutdown::Off), ("losses", PltShutdown::Losses), ("order", PltShutdown::Order)];
     Ok(Plt {
         hcm,
         mu,
         tuner: reader.or("tuner", true)?,
-        bdp: reader.optional("bdp")?.map(|Bytes(bytes)| bytes),
+        bdp: match reader.node("bdp").map(|node| &node.value) {
+            Some(Value::Text(text)) if text == "path" => Bdp::Path,
+            _ => reader.optional("bdp")?.map_or(Bdp::Unknown, |Bytes(bytes)| Bdp::Given(bytes)),
+        },
+        window_bdps,
         short: reader.or("short", false)?,
         high_acks: within(reader, "high_acks", 5, 1, 1_000_000)?,
         ack_every: within(reader, "ack_every", 1, 1, 100)?,

@@ -8,6 +8,7 @@ use super::item::{Entry, Item, Value};
 use crate::topology::{ClassMap, Limit, QueueSpec, RedSpec, XcpSpec};
 use crate::units::{Rate, text};
 use anabranch_proto::time::Duration;
+use anabranch_proto::transport::Class;
 
 /// How much a queue holds, perhaps in terms of the link's rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -156,7 +157,7 @@ impl QueueForm {
             3 => {
                 let limit = read_limit(fields.need("limit")?, rtt, mtu)?;
                 let classes = fields.count("classes", 2..=3, Some(2))? as u8;
-                let map = read_map(fields.need("map")?, classes)?;
+                let map = read_map(fields.get("map"), classes)?;
                 QueueForm::PushOut { limit, classes, map }
             }
             _ => QueueForm::Xcp {
@@ -200,6 +201,14 @@ fn read_red(fields: &mut Fields<'_>, rtt: Option<&Item>, mtu: u32) -> Read<Queue
 }
 
 fn read_priority(fields: &mut Fields<'_>, mtu: u32) -> Read<QueueForm> {
+    // A limit for all classes stands for as many drop-tail queues.
+    if let Some(limit) = fields.get("limit") {
+        let limit = read_limit(limit, fields.get("rtt"), mtu)?;
+        let classes = fields.count("classes", 2..=3, Some(2))? as u8;
+        let map = read_map(fields.get("map"), classes)?;
+        let classes = vec![QueueForm::DropTail(limit); usize::from(classes)];
+        return Ok(QueueForm::Priority { classes, map });
+    }
     let item = fields.need("classes")?;
     let queues = match &item.value {
         Value::List(queues) if (2..=3).contains(&queues.len()) => queues,
@@ -210,7 +219,7 @@ fn read_priority(fields: &mut Fields<'_>, mtu: u32) -> Read<QueueForm> {
     };
     let read = |queue| QueueForm::read_within(queue, mtu, true);
     let classes: Vec<QueueForm> = queues.iter().map(read).collect::<Read<_>>()?;
-    let map = read_map(fields.need("map")?, classes.len() as u8)?;
+    let map = read_map(fields.get("map"), classes.len() as u8)?;
     Ok(QueueForm::Priority { classes, map })
 }
 
@@ -261,8 +270,14 @@ fn read_limit(item: &Item, rtt: Option<&Item>, mtu: u32) -> Read<LimitForm> {
     Ok(form)
 }
 
-/// `{ ef = 0, 10 = 1, other = 1 }`: from DSCP (number or name) to class, 0 the highest.
-fn read_map(item: &Item, classes: u8) -> Read<ClassMap> {
+/// `{ ef = 0, 10 = 1, other = 1 }`: from DSCP (number or name) to class, 0 the highest. Without one
+/// lower effort is the lowest class, PLT's middle class comes before it, and all else is the highest.
+fn read_map(item: Option<&Item>, classes: u8) -> Read<ClassMap> {
+    let Some(item) = item else {
+        let entries = [(Class::LOWER_EFFORT, classes - 1), (Class::MIDDLE, classes - 2)];
+        let entries = entries.map(|(class, at)| (class.0, at)).to_vec();
+        return Ok(ClassMap { entries, other: 0 });
+    };
     let mut fields = Fields::of(item, "a class map")?;
     let last = u32::from(classes) - 1;
     let other = fields.count("other", 0..=last, Some(last))? as u8;

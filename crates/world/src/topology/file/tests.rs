@@ -126,6 +126,21 @@ fn every_kind_of_queue_can_be_written() {
 }
 
 #[test]
+fn without_a_map_lower_effort_is_lowest_and_one_limit_serves_all_classes() {
+    let queue = |text: &str| parse(&link_with(&format!("queue = {text}"))).links[0].queue.clone();
+    let map = |low, middle| ClassMap { entries: vec![(1, low), (4, middle)], other: 0 };
+    assert_eq!(
+        queue(r#"{ kind = "push-out", limit = "9 packets" }"#),
+        QueueSpec::PushOut { limit: Limit::Packets(9), classes: 2, map: map(1, 0) }
+    );
+    let tail = QueueSpec::DropTail { limit: Limit::Packets(9) };
+    assert_eq!(
+        queue(r#"{ kind = "priority", limit = "9 packets", classes = 3 }"#),
+        QueueSpec::Priority { classes: vec![tail; 3], map: map(2, 1) }
+    );
+}
+
+#[test]
 fn losses_come_in_bursts_too() {
     let text = r#"loss = { to-bad = 0.01, to-good = 0.2, side = "after", direction = "both" }"#;
     let net = parse(&link_with(text));
