@@ -95,28 +95,45 @@ fn options() -> Result<Options, String> {
 
 fn run(options: &Options) -> Result<(), String> {
     println!(
-        "loss      share  (seeds)  plt Mb/s  tcp Mb/s  util   resent  low share  low lost  mu     off"
+        "loss      share  (seeds)  plt Mb/s  tcp Mb/s  util   resent  low share  low lost  mu     \
+         LCM silenced (median, last)"
     );
     for &loss in &options.losses {
-        let mut shares = Vec::new();
+        let (mut shares, mut offs) = (Vec::new(), Vec::new());
         let mut line = String::new();
         let begun = wall_clock();
         for seed in 1..=options.seeds {
-            let (share, told) = measure(options, loss, seed)?;
-            shares.push(share);
-            line = told;
+            let run = measure(options, loss, seed)?;
+            shares.push(run.share);
+            offs.extend(run.off);
+            line = run.line;
         }
         shares.sort_by(f64::total_cmp);
+        offs.sort_by(f64::total_cmp);
         let median = shares[shares.len() / 2];
         let spread = format!("{:.3}..{:.3}", shares[0], shares[shares.len() - 1]);
+        let off = match offs.as_slice() {
+            [] => "never".to_owned(),
+            [.., last] => format!("{:.2} s, {last:.2} s", offs[offs.len() / 2]),
+        };
+        let (count, seeds) = (offs.len(), options.seeds);
         let took = begun.elapsed().as_secs_f64();
-        println!("{loss:<8}  {median:.4} {spread} {line} {took:.1} s");
+        println!("{loss:<8}  {median:.4} {spread} {line} {count} of {seeds}: {off} ({took:.1} s)");
     }
     Ok(())
 }
 
-/// One run: goodput of all as a share of what can arrive of the bottleneck's payload, and a line.
-fn measure(options: &Options, loss: f64, seed: u64) -> Result<(f64, String), String> {
+/// What came of a run.
+struct Run {
+    /// Goodput of all as a share of what can arrive of the bottleneck's payload.
+    share: f64,
+    /// When the LCM was first silenced, seconds.
+    off: Option<f64>,
+    /// Further numbers.
+    line: String,
+}
+
+fn measure(options: &Options, loss: f64, seed: u64) -> Result<Run, String> {
     let topology = topology(options, loss)?;
     let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
     let sample = options.trace.map(ms);
@@ -153,7 +170,7 @@ fn report(
     payload: f64,
     flows: &Flows,
     (plt, tcp): (GroupIx, GroupIx),
-) -> (f64, String) {
+) -> Run {
     let mbits = |group| flows.goodput_of(group) * 8.0 / 1e6;
     let possible = options.rate.as_f64() * payload * (1.0 - loss);
     let share = (flows.goodput_of(plt) + flows.goodput_of(tcp)) / possible;
@@ -163,9 +180,9 @@ fn report(
     };
     let (sent, low) = (sum(|p| p.sent), sum(|p| p.low_sent));
     let off = sources.iter().filter_map(|p| p.low_off_at).min();
-    let off = off.map_or("-".to_owned(), |at| format!("{:.2} s", at.as_secs_f64()));
+    let off = off.map(|at| at.as_secs_f64());
     let line = format!(
-        "{:8.2} {:8.2}  {:.4} {:.4}  {:.4}  {:.4}  {:.4} {off}",
+        "{:8.2} {:8.2}  {:.4} {:.4}  {:.4}  {:.4}  {:.4}",
         mbits(plt),
         mbits(tcp),
         flows.utilization(LinkIx(0)),
@@ -174,7 +191,7 @@ fn report(
         sum(|p| p.low_lost) / low,
         sources.first().map_or(0.0, |p| p.low_mu),
     );
-    (share, line)
+    Run { share, off, line }
 }
 
 fn trace(flows: &Flows) {
