@@ -17,6 +17,7 @@ pub struct GroupIx(pub u32);
 pub struct FlowIx(pub u32);
 
 /// How the two ends of a flow are made.
+#[expect(clippy::large_enum_variant, reason = "there is one per group, and it can be copied")]
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum TransportSpec {
     /// A TCP pair; the source dials.

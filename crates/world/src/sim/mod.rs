@@ -360,6 +360,7 @@ impl Sim {
 }
 
 /// What a run does next.
+#[expect(clippy::large_enum_variant, reason = "it lives for one step of the loop")]
 enum Next {
     Packet(Time, Packet<transport::Packet>),
     Event(Time, Event),

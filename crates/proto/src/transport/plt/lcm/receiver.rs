@@ -135,7 +135,10 @@ mod tests {
         Receiver::new(config)
     }
 
-    fn said(receiver: &mut Receiver) -> Option<(u64, u64, Vec<(u64, u64)>)> {
+    /// From, to, blocks.
+    type Said = (u64, u64, Vec<(u64, u64)>);
+
+    fn said(receiver: &mut Receiver) -> Option<Said> {
         let (report, _) = receiver.poll(Time::ZERO, Credit::default)?;
         assert!(report.is_sound());
         let blocks = report.blocks().iter().map(|block| (block.start, block.end)).collect();
