@@ -420,10 +420,11 @@ impl Endpoint {
         (is_waiting && can).then(|| self.moved + self.srtt() * STUCK_RTTS)
     }
 
-    /// The receive window is used up, so copies cost nothing: of the first bytes that are missing,
-    /// whoever is responsible for them, twice per round trip. Gives whether there are any.
+    /// The receive window is used up and nothing moves, so copies cost nothing: of the first bytes
+    /// that are missing, whoever is responsible for them, twice per round trip. Gives whether there
+    /// are any.
     fn copy_missing(&mut self, now: Time) -> bool {
-        let is_due = now >= self.copied + self.srtt() / 2;
+        let is_due = now >= self.copied.max(self.moved) + self.srtt() / 2;
         if !self.config.copies || !is_due || !self.stream.is_full() {
             return false;
         }

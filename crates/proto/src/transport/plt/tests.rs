@@ -98,14 +98,14 @@ fn one_stream_goes_over_both_sub_flows_each_in_its_class() {
 #[test]
 fn it_is_faster_than_its_hcm_alone() {
     let mut plt = path(config(), wide(), wide());
-    send(&mut plt, 3_000_000);
+    send(&mut plt, 1_500_000);
     let took = run(&mut plt, 10.0).unwrap();
     let tcp = || {
         let start = Start { mss: 1436, ..Start::default() };
         tcp::Endpoint::new(config().hcm, Box::new(NewReno::new(start)))
     };
     let mut tcp = Path::new([tcp(), tcp()], [wide(), wide()]);
-    tcp.ends[0].write(3_000_000);
+    tcp.ends[0].write(1_500_000);
     tcp.ends[0].finish();
     tcp.ends[0].open(Time::ZERO);
     tcp.drain(0);
@@ -138,7 +138,8 @@ fn a_dead_low_class_leaves_a_tcp_that_completes() {
 #[test]
 fn a_starved_lcm_comes_back_when_the_way_is_free() {
     // The window keeps the HCM from ever losing anything.
-    let config = Config { buffer: Buffer::Fixed(150_000), ..config() };
+    let mut config = Config { buffer: Buffer::Fixed(150_000), ..config() };
+    config.lcm.window.held = 0.75;
     let mut path = path(config, wide(), wide());
     let until = Time::from_secs_f64(3.0);
     path.ways[0] = wide().faulty(move |_, packet| match &packet.body {

@@ -28,14 +28,14 @@ pub struct Config {
     pub beta: f64,
     /// γ: what a time-out leaves. Default 0.75.
     pub gamma: f64,
-    /// What is left when the HCM is held back by the outstanding window. Default 0.75. Not in the
+    /// What is left when the HCM is held back by the outstanding window. Default 0.95. Not in the
     /// thesis.
     pub held: f64,
     /// Weight of the newest epoch in the loss rate. Default 0.5. Raised: quicker, and noisier. Not
     /// in the thesis.
     pub weight: f64,
-    /// The window at a restart after a cutback of the HCM, as a share of its slow-start threshold.
-    /// Default 0.5.
+    /// The least window after a cutback of the HCM, as a share of its slow-start threshold. Default
+    /// 1: what the HCM has just given up.
     pub restart: f64,
     /// Whether the window doubles until losses begin, at the start and after a probe. Default yes.
     pub doubles: bool,
@@ -49,7 +49,7 @@ impl Default for Config {
             gamma: 0.75,
             held: 0.95,
             weight: 0.5,
-            restart: 0.5,
+            restart: 1.0,
             doubles: true,
         }
     }
@@ -189,10 +189,12 @@ impl Window {
         is_due
     }
 
-    /// The HCM cut its window back to `ssthresh`: a starved LCM begins again (thesis §3.2.2).
+    /// The HCM cut its window back to `ssthresh`: a share of that is free now (thesis §3.2.2, which
+    /// only wakes a starved LCM).
     pub fn on_cutback(&mut self, ssthresh: u64) {
-        if self.is_starved() {
-            self.bytes = (self.config.restart * ssthresh as f64).max(self.mss);
+        let free = self.config.restart * ssthresh as f64;
+        if self.bytes < free {
+            self.bytes = free.max(self.mss);
             self.loss = None;
             self.is_doubling = false;
         }
@@ -295,17 +297,17 @@ mod tests {
         assert!(!window.on_timeout(at(99), 100 * MS));
         assert_eq!(window.bytes(), 750);
         window.on_held(at(100), 100 * MS);
-        assert_eq!(window.bytes(), 562);
+        assert_eq!(window.bytes(), 712);
     }
 
     #[test]
-    fn a_cutback_of_the_hcm_wakes_a_starved_window_and_leaves_others_alone() {
+    fn a_cutback_of_the_hcm_gives_the_window_what_the_hcm_gave_up_and_never_less_than_it_had() {
         let mut starved = window(9);
         assert!(starved.is_starved());
         starved.on_cutback(1_000);
-        assert_eq!(starved.bytes(), 500);
-        starved.on_cutback(10_000);
-        assert_eq!(starved.bytes(), 500);
+        assert_eq!(starved.bytes(), 1_000);
+        starved.on_cutback(500);
+        assert_eq!(starved.bytes(), 1_000);
     }
 
     #[test]
