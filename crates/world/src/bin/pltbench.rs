@@ -21,7 +21,7 @@ const USAGE: &str = "usage: pltbench [--loss P,P,.. (0)] [--mode default|thesis|
     scavenger (default)] [--hcm newreno|cubic|fast (newreno)] [--plt N (1)] [--tcp N (0)]
     [--tcp-control newreno|cubic (newreno)] [--queue push-out|per-class|fifo (push-out)]
     [--buffer BYTES (300000)] [--mbit R (155)] [--rtt-ms T (100)] [--seconds S (60)]
-    [--warm-up S (10)] [--seeds N (1)] [--window BDPS] [--detector order|losses|never]
+    [--warm-up S (10)] [--seeds N (1)] [--window BDPS] [--detector order|losses|never|at-once]
     [--trace-ms T] (windows of the first flow) [--each] [--weight W] [--burst PACKETS]";
 
 struct Options {
@@ -260,6 +260,11 @@ fn spec(options: &Options) -> Result<PltSpec, String> {
         None => spec.config.shutdown,
         Some("order") => shutdown::Config::default(),
         Some("losses") => shutdown::Config::as_in_thesis(),
+        // After its first loss the HCM is alone: a TCP to compare with.
+        Some("at-once") => shutdown::Config {
+            detector: shutdown::Detector::Losses { period: Duration::ZERO, threshold: -1.0 },
+            ..shutdown::Config::as_in_thesis()
+        },
         Some("never") => {
             shutdown::Config { detector: shutdown::Detector::Never, ..shutdown::Config::default() }
         }
