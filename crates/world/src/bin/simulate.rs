@@ -2,6 +2,7 @@
 //!
 //! `cargo run -p anabranch-world --release --bin simulate -- --nodes 100 --rate-mbit 6`
 
+use anabranch_proto::link::backlog::Bounds;
 use anabranch_proto::overlay::System;
 use anabranch_proto::time::{Duration, Time};
 use anabranch_world::bounds;
@@ -17,7 +18,7 @@ const USAGE: &str = "usage: simulate [--nodes N] [--size BYTES] [--block BYTES] 
     [--rtt-ms T] [--seed S] [--system bullet-prime|star|bittorrent] [--quantum-us Q (0: exact)]
     [--limit-s VIRTUAL_SECONDS] [--slow PERCENT (the last receiver's rate)] [--check]
     [--topology FILE (its hosts are the nodes, the first the source) [--wire fluid|packet]
-    [--congestion cubic|newreno] [--notsent BYTES] [--tls]]";
+    [--congestion cubic|newreno] [--backlog BYTES] [--tls]]";
 
 struct Options {
     nodes: usize,
@@ -33,7 +34,7 @@ struct Options {
     check: bool,
     world: Option<World>,
     congestion: Congestion,
-    notsent: Option<u64>,
+    backlog: Option<u64>,
     has_tls: bool,
 }
 
@@ -95,7 +96,7 @@ fn options() -> Result<Options, String> {
         check: flags.take_switch("check"),
         world: world(&mut flags)?,
         congestion: flags.take("congestion")?.unwrap_or_default(),
-        notsent: flags.take("notsent")?,
+        backlog: flags.take("backlog")?,
         has_tls: flags.take_switch("tls"),
     };
     flags.finish()?;
@@ -141,7 +142,9 @@ fn story(options: &Options) -> Story {
         .configure(|config| {
             (config.quantum, config.check) = (quantum, check);
             config.congestion = options.congestion;
-            config.notsent = options.notsent.unwrap_or(config.notsent);
+            if let Some(bytes) = options.backlog {
+                config.link.backlog = Bounds::fixed(bytes);
+            }
             if options.has_tls {
                 config.overhead = Overhead::TlsTcp;
             }
