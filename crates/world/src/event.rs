@@ -100,9 +100,20 @@ impl Default for Queue {
 
 impl Queue {
     pub(crate) fn push(&mut self, time: Time, event: Event) {
+        let sequence = self.reserve();
+        self.push_at(time, sequence, event);
+    }
+
+    /// A place in the order, for an event that is added later.
+    pub(crate) fn reserve(&mut self) -> u64 {
         self.sequence += 1;
+        self.sequence
+    }
+
+    /// Adds an event at a place that was [reserved](Queue::reserve). Its time must not have gone by.
+    pub(crate) fn push_at(&mut self, time: Time, sequence: u64, event: Event) {
         self.len += 1;
-        let due = Due { time, sequence: self.sequence, event };
+        let due = Due { time, sequence, event };
         let bucket = time.0 >> BUCKET_SHIFT;
         if bucket < self.bucket {
             return self.near.push(due);

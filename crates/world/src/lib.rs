@@ -17,7 +17,7 @@
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
-// Only `emu::system` has any, with its reasons.
+// Only `emu::system` and `sim::prefetch` have any, with their reasons.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
