@@ -237,6 +237,18 @@ impl Sim {
         self.hosts[host as usize].meter.received(self.now, payload, control);
         self.trace.add((u64::from(end) << 32) | (payload + control));
         self.drain_session(end);
+        self.touch(end);
+    }
+
+    /// Lets `end` be pumped before this event is over. On the latency wire, where nothing waits for
+    /// room, only when it has something to send: its pipe is not read from memory in vain.
+    fn touch(&mut self, end: u32) {
+        if self.config.wire == Wire::Latency {
+            let Some(session) = &mut self.ends[end as usize].session else { return };
+            if !session.wants_transmit() {
+                return session.trim();
+            }
+        }
         self.touched.push(end);
     }
 
@@ -258,7 +270,7 @@ impl Sim {
             self.queue.push(at, Event::SessionDue { end });
         }
         self.drain_session(end);
-        self.touched.push(end);
+        self.touch(end);
     }
 
     /// The pipe is broken, as a reset from the far host says.
