@@ -15,8 +15,8 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: latencybench [--nodes N] [--links L (each dials)] [--rate MESSAGES_PER_SECOND]
     [--secs VIRTUAL_SECONDS (measured, after two for the set-up)] [--seed S] [--idle (no messages)]";
 
-/// Bytes of a message.
-const MESSAGE_LEN: usize = 40;
+/// What a member says.
+const MESSAGE: &[u8] = &[0; 40];
 
 /// From a member's start to its dials.
 const DIAL_AFTER: Duration = Duration::from_millis(10);
@@ -79,7 +79,7 @@ impl Overlay for Chatter {
                     self.at = Some(at + interval);
                     if self.spoken > 0 {
                         let link = self.links[below(ctx.rng, self.spoken as usize)];
-                        ctx.send(link, [0; MESSAGE_LEN].to_vec());
+                        ctx.send(link, MESSAGE.to_vec());
                         self.stats.requests += 1;
                     }
                 }

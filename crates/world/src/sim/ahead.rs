@@ -7,8 +7,8 @@
 
 use super::Sim;
 use super::host::Host;
-use super::prefetch::prefetch;
 use crate::event::Event;
+use crate::prefetch::prefetch;
 use anabranch_proto::id::LinkId;
 
 /// Events between the three steps, and from the last to the event itself.
@@ -31,7 +31,11 @@ impl Sim {
     fn look_at_place(&self, event: Event) {
         match event {
             Event::MemberDue { host } => self.look_at_host(host),
-            Event::Deliver { flow: end, .. } | Event::SessionDue { end } => self.look_at_end(end),
+            Event::Deliver { flow, .. } => {
+                self.look_at_link(flow / 2);
+                self.pipes.get(flow as usize).into_iter().for_each(prefetch);
+            }
+            Event::SessionDue { end } => self.look_at_link(end / 2),
             _ => {}
         }
     }
@@ -69,18 +73,20 @@ impl Sim {
         }
     }
 
-    pub(super) fn look_at_end(&self, end: u32) {
-        if let Some(pair) = self.ends.get((end & !1) as usize..(end | 1) as usize + 1) {
-            prefetch(pair);
-        }
-        self.pipes.get(end as usize).into_iter().for_each(prefetch);
+    /// Both ends of a link.
+    pub(super) fn look_at_link(&self, link: u32) {
+        let first = link as usize * 2;
+        self.ends.get(first..first + 2).into_iter().for_each(prefetch);
     }
 
     /// The ends of `link` must be there by now.
     pub(super) fn look_at_session_of(&self, host: u32, link: LinkId) {
-        let end = self.end_of(host, link).and_then(|end| self.ends.get(end as usize));
-        let session = end.and_then(|end| end.session.as_deref());
-        session.into_iter().for_each(prefetch);
+        if let Some(end) = self.end_of(host, link)
+            && let Some(state) = self.ends.get(end as usize)
+        {
+            state.session.as_deref().into_iter().for_each(prefetch);
+            self.pipes.get(end as usize).into_iter().for_each(prefetch);
+        }
     }
 
     fn look_at_host(&self, host: u32) {

@@ -3,7 +3,7 @@
 //! A pipe is a chain of slots. A slot that is free is used again at once, while it is still in the
 //! cache, and a pipe on which nothing is under way needs no memory of its own.
 
-use super::prefetch::prefetch;
+use crate::prefetch::prefetch;
 use anabranch_proto::link::frame::Frame;
 
 const NONE: u32 = u32::MAX;

@@ -1,9 +1,9 @@
 //! One host: a member, a store that is only its holdings, a clock, and an inbox.
 
-use super::prefetch::prefetch;
 use super::{Sim, Wire};
 use crate::clock::Clock;
 use crate::meter::Meter;
+use crate::prefetch::prefetch;
 use crate::units::Rate;
 use anabranch_proto::id::{BlockIndex, Contact, LinkId, PeerId, PeerInfo};
 use anabranch_proto::overlay::{FailReason, Holdings, Input, Overlay, Setup, Stats};

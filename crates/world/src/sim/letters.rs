@@ -69,7 +69,7 @@ impl Sim {
     pub(super) fn put_aside(&mut self, host: u32, link: LinkId, bytes: Vec<u8>) {
         let letter = Letter { at: self.now, sequence: self.queue.reserve(), host, link, bytes };
         self.letters.waiting.push_back(letter);
-        self.look_at_end(link.0.saturating_mul(2));
+        self.look_at_link(link.0);
         let waiting = &self.letters.waiting;
         if let Some(place) = waiting.len().checked_sub(SESSION_AFTER + 1) {
             let (host, link) = (waiting[place].host, waiting[place].link);
@@ -100,7 +100,8 @@ impl Sim {
     }
 
     fn send_letter(&mut self) -> bool {
-        let Some(Letter { at, sequence, host, link, bytes }) = self.letters.waiting.pop_front() else {
+        let Some(Letter { at, sequence, host, link, bytes }) = self.letters.waiting.pop_front()
+        else {
             return false;
         };
         if let Some(end) = self.end_of(host, link)

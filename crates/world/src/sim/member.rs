@@ -11,6 +11,9 @@ use anabranch_proto::time::Time;
 
 impl Sim {
     pub(super) fn handle(&mut self, host: u32, input: Input) {
+        if self.hosts[host as usize].member.is_none() {
+            return;
+        }
         self.trace_input(host, &input);
         let state = &mut self.hosts[host as usize];
         let Host { member: Some(member), rng, holdings, clock, .. } = state else { return };
@@ -144,7 +147,8 @@ impl Sim {
         let deadline = state.member.as_ref().and_then(|member| member.next_deadline());
         if deadline.is_some_and(|at| at <= local) {
             state.deadline_last = Some(self.now);
-            self.give(host, Input::Deadline);
+            // Nothing else waits for it: an event begins when all that came before is done.
+            self.handle(host, Input::Deadline);
         } else {
             self.arm(host);
         }

@@ -19,7 +19,6 @@ mod host;
 mod letters;
 mod member;
 mod packets;
-mod prefetch;
 mod view;
 mod wire;
 
@@ -329,14 +328,12 @@ impl Sim {
 
     /// Hands in all inputs and pumps all ends that were touched, until nothing is left to do.
     fn settle(&mut self) {
-        loop {
+        while !(self.ready.is_empty() && self.touched.is_empty()) {
             if let Some(host) = self.ready.pop_front() {
                 self.drain_inbox(host);
             } else if let Some(end) = self.touched.pop() {
                 self.drain_session(end);
                 self.pump(end);
-            } else {
-                return;
             }
             if self.failure.is_some() {
                 return;

@@ -235,7 +235,14 @@ impl Sim {
             }
         }
         self.hosts[host as usize].meter.received(self.now, payload, control);
+        let told = if frames == 1 { session.poll_event() } else { None };
         self.trace.add((u64::from(end) << 32) | (payload + control));
+        if let Some(Told::Message { channel: Channel::Overlay, bytes }) = told {
+            // One frame has only this to tell, and nothing else waits for the member: no inbox.
+            self.touch(end);
+            return self.handle(host, Input::Message { link: LinkId(end / 2), bytes });
+        }
+        told.into_iter().for_each(|told| self.tell(end, told));
         self.drain_session(end);
         self.touch(end);
     }
@@ -287,36 +294,39 @@ impl Sim {
 
     /// Turns what the session at `end` has to tell into inputs.
     pub(super) fn drain_session(&mut self, end: u32) {
-        let (host, link) = (self.ends[end as usize].host, LinkId(end / 2));
-        loop {
-            let state = &mut self.ends[end as usize];
-            let Some(told) = state.session.as_mut().and_then(|session| session.poll_event()) else {
-                return;
-            };
-            match told {
-                Told::Message { channel: Channel::Overlay, bytes } => {
-                    self.give(host, Input::Message { link, bytes });
-                }
-                // No driver here has content messages: every block is verifiable.
-                Told::Message { channel: Channel::Content, .. } => {}
-                Told::BlockStart { block, header, .. } => {
-                    state.incoming = Some(Box::new((block, header)));
-                }
-                Told::Fragment { last: false, .. } => {}
-                Told::Fragment { last: true, .. } => {
-                    if let Some((block, header)) = state.incoming.take().map(|incoming| *incoming) {
-                        let is_corrupt = self.hosts[state.peer as usize].spec.corrupt;
-                        let arrival = Arrival::Block { end, block, header, is_corrupt };
-                        self.give_arrival(host, arrival);
-                    }
-                }
-                Told::BlockAborted { block } => {
-                    state.incoming = None;
-                    self.give(host, Input::BadBlock { link, block, corrupt: false });
-                }
-                Told::Room => self.give(host, Input::Room { link }),
-                Told::Down { reason } => self.on_down(end, reason),
+        while let Some(session) = &mut self.ends[end as usize].session
+            && let Some(told) = session.poll_event()
+        {
+            self.tell(end, told);
+        }
+    }
+
+    fn tell(&mut self, end: u32, told: Told) {
+        let state = &mut self.ends[end as usize];
+        let (host, link) = (state.host, LinkId(end / 2));
+        match told {
+            Told::Message { channel: Channel::Overlay, bytes } => {
+                self.give(host, Input::Message { link, bytes });
             }
+            // No driver here has content messages: every block is verifiable.
+            Told::Message { channel: Channel::Content, .. } => {}
+            Told::BlockStart { block, header, .. } => {
+                state.incoming = Some(Box::new((block, header)));
+            }
+            Told::Fragment { last: false, .. } => {}
+            Told::Fragment { last: true, .. } => {
+                if let Some((block, header)) = state.incoming.take().map(|incoming| *incoming) {
+                    let is_corrupt = self.hosts[state.peer as usize].spec.corrupt;
+                    let arrival = Arrival::Block { end, block, header, is_corrupt };
+                    self.give_arrival(host, arrival);
+                }
+            }
+            Told::BlockAborted { block } => {
+                state.incoming = None;
+                self.give(host, Input::BadBlock { link, block, corrupt: false });
+            }
+            Told::Room => self.give(host, Input::Room { link }),
+            Told::Down { reason } => self.on_down(end, reason),
         }
     }
 

@@ -8,7 +8,7 @@ const LINE: usize = 64;
 const LINES_MAX: usize = 6;
 
 /// Asks for the memory of `place`, and does not wait for it.
-pub(super) fn prefetch<T: ?Sized>(place: &T) {
+pub(crate) fn prefetch<T: ?Sized>(place: &T) {
     let start = std::ptr::from_ref(place).cast::<u8>();
     let first = start.addr() % LINE;
     let lines = (first + size_of_val(place)).div_ceil(LINE).min(LINES_MAX);
