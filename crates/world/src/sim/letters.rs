@@ -14,8 +14,8 @@ use anabranch_proto::link::frame::Channel;
 use anabranch_proto::time::Time;
 use std::collections::VecDeque;
 
-/// Messages that wait at most.
-const WAITING_MAX: usize = 6;
+/// Messages that wait.
+const WAITING: usize = 6;
 /// A link's session is asked for when this many wait behind it.
 const SESSION_AFTER: usize = 3;
 
@@ -31,13 +31,14 @@ struct Letter {
 /// The messages that wait. See [the module](self).
 pub(super) struct Letters {
     waiting: VecDeque<Letter>,
+    waiting_max: usize,
     /// No pipe is faster than this, in nanoseconds.
     shortest: u64,
 }
 
 impl Default for Letters {
     fn default() -> Letters {
-        Letters { waiting: VecDeque::new(), shortest: u64::MAX }
+        Letters { waiting: VecDeque::new(), waiting_max: WAITING, shortest: u64::MAX }
     }
 }
 
@@ -75,7 +76,7 @@ impl Sim {
             let (host, link) = (waiting[place].host, waiting[place].link);
             self.look_at_session_of(host, link);
         }
-        if waiting.len() > WAITING_MAX {
+        if waiting.len() > self.letters.waiting_max {
             self.send_letter();
         }
     }
@@ -114,3 +115,6 @@ impl Sim {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;
