@@ -5,7 +5,7 @@
 /// Bytes that memory moves at once.
 const LINE: usize = 64;
 /// Of something large no more is wanted than this.
-const LINES_MAX: usize = 6;
+const LINES_MAX: usize = 16;
 
 /// Asks for the memory of `place`, and does not wait for it.
 pub(crate) fn prefetch<T: ?Sized>(place: &T) {

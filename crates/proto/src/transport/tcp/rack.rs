@@ -74,7 +74,11 @@ impl Rack {
     /// and a segment sent at `echo` set it off. Called before [`Rack::forget`] (§6.2 step 2).
     pub(super) fn arrived(&mut self, now: Time, end: Option<u64>, echo: Option<Time>) {
         let end = end.unwrap_or(0);
-        let place = self.sent.partition_point(|sent| sent.end < end);
+        // What arrives in order is at the front.
+        let place = match self.sent.iter().take(4).position(|sent| sent.end >= end) {
+            Some(place) => place,
+            None => self.sent.partition_point(|sent| sent.end < end),
+        };
         let first = self.sent.get(place).filter(|_| end > 0).map(|sent| sent.at);
         // If it was resent and that arrived, the echo is later.
         let Some(at) = first.max(echo).filter(|at| *at <= now) else { return };
