@@ -107,7 +107,8 @@ fn sweep_broken(how: Flaw) -> Failed {
         let inner = System::Star.member(setup);
         Box::new(Broken { inner, how, handled: 0 }) as Box<dyn Overlay + Send>
     });
-    let subject = Subject { name: "broken".into(), member, survives_source: false };
+    let subject =
+        Subject { name: "broken".into(), member, survives_source: false, is_packet: false };
     let summary = run(&subject, 0..8, 1);
     summary.failed.into_iter().next().expect("a broken member fails some seed")
 }
