@@ -16,6 +16,7 @@ mod dial;
 mod fault;
 mod frames;
 mod host;
+mod letters;
 mod member;
 mod packets;
 mod view;
@@ -124,6 +125,7 @@ pub struct Sim {
     ends: Vec<End>,
     pipes: Vec<Pipe>,
     frames: frames::Frames,
+    letters: letters::Letters,
     dials: dial::Dials,
     script: Vec<Fault>,
     ready: VecDeque<u32>,
@@ -158,6 +160,7 @@ impl Sim {
             ends: Vec::new(),
             pipes: Vec::new(),
             frames: frames::Frames::default(),
+            letters: letters::Letters::default(),
             dials: dial::Dials::default(),
             script: Vec::new(),
             ready: VecDeque::new(),
@@ -237,7 +240,7 @@ impl Sim {
         }
         let looks_ahead = self.config.wire == Wire::Latency;
         while let Some(next) = self.next(limit) {
-            if looks_ahead && self.events.is_multiple_of(ahead::BATCH as u64) {
+            if looks_ahead {
                 self.look_ahead();
             }
             let is_turning_point = match next {
@@ -246,6 +249,7 @@ impl Sim {
                     self.handle_packet(packet)
                 }
                 Next::Event(time, event) => {
+                    self.send_letters_for(event);
                     self.count_event(time)?;
                     self.handle_event(event)
                 }
@@ -253,8 +257,11 @@ impl Sim {
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
-            if is_turning_point && stop(self) {
-                return Ok(true);
+            if is_turning_point {
+                self.send_letters();
+                if stop(self) {
+                    return Ok(true);
+                }
             }
         }
         self.now = self.now.max(limit);
@@ -269,6 +276,8 @@ impl Sim {
                 return Some(Next::Packet(time, packet));
             }
         }
+        let next = self.queue.next().filter(|next| *next <= limit);
+        self.send_letters_before(next);
         self.queue.pop_until(limit).map(|(time, event)| Next::Event(time, event))
     }
 
@@ -320,14 +329,12 @@ impl Sim {
 
     /// Hands in all inputs and pumps all ends that were touched, until nothing is left to do.
     fn settle(&mut self) {
-        loop {
+        while !(self.ready.is_empty() && self.touched.is_empty()) {
             if let Some(host) = self.ready.pop_front() {
                 self.drain_inbox(host);
             } else if let Some(end) = self.touched.pop() {
                 self.drain_session(end);
                 self.pump(end);
-            } else {
-                return;
             }
             if self.failure.is_some() {
                 return;

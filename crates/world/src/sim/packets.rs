@@ -12,6 +12,7 @@ use super::host::Life;
 use super::{Config, Sim, SimError};
 use crate::event::Event;
 use crate::net::{Network, Packet};
+use crate::prefetch::prefetch;
 use crate::terrain::Port;
 use crate::topology::{Changed, LinkIx, NodeIx, Topology};
 use crate::units::Rate;
@@ -330,6 +331,7 @@ impl Sim {
             return;
         }
         let now = self.now;
+        self.look_at_connection(end);
         match self.packets.as_mut().and_then(|packets| packets.at(end)) {
             Some(connection) => {
                 connection.tcp.handle(now, packet.body);
@@ -337,6 +339,16 @@ impl Sim {
             }
             None => self.answer_with_reset(host, &packet),
         }
+    }
+
+    /// Asks for all that a packet for `end` needs, so that it comes together.
+    fn look_at_connection(&self, end: u32) {
+        let connection = self.packets.as_ref().and_then(|packets| {
+            packets.connections.get(end as usize).and_then(|connection| connection.as_deref())
+        });
+        connection.into_iter().for_each(prefetch);
+        let end = self.ends.get(end as usize);
+        end.and_then(|end| end.session.as_deref()).into_iter().for_each(prefetch);
     }
 
     /// A machine that runs and knows nothing of a connection says so.

@@ -1,7 +1,7 @@
 //! TCP with SACK, as two ends of a connection of packets in virtual or real time.
 //!
 //! What a host of today does, by its RFCs: selective acknowledgements and their recovery (2018,
-//! 2883, 6675, 6937), the retransmission timer over timestamps (6298, 7323), limited transmit (3042),
+//! 2883, 6675, 6937), losses found by time and probes of the tail (8985), the retransmission timer over timestamps (6298, 7323), limited transmit (3042),
 //! delayed acknowledgements (5681), flow control with window updates and probes (9293), undoing
 //! (3522, 3708), over any [`CongestionControl`]. Offsets of 64 bits stand for sequence numbers.
 //!
@@ -18,14 +18,16 @@
 //!
 //! Deviations: there is no TIME-WAIT; an endpoint answers for as long as it is kept. SYN and FIN
 //! take no sequence number. Every packet carries a timestamp. The initial window is not reduced
-//! after a lost SYN. Not there: ECN, urgent data, Nagle's rule, tail loss probes, pacing.
+//! after a lost SYN. Not there: ECN, urgent data, Nagle's rule, pacing.
 //!
 //! Page: `docs/transports.md`.
 
+mod rack;
 pub mod receiver;
 pub mod rto;
 pub mod scoreboard;
 pub mod sender;
+mod tail_probe;
 
 use super::packet::{Body, Class, IP_LEN, Packet, Segment};
 use super::{CongestionControl, Event, Failure, Probe, Transport};
@@ -88,6 +90,7 @@ impl Config {
                 mss,
                 finds_lost_resends: false,
                 proportional: false,
+                rack_tlp: false,
                 undoes: false,
                 rto,
                 ..sender::Config::default()

@@ -19,10 +19,13 @@
 //! was resent arrived twice (RFC 3708).
 
 mod acknowledged;
+mod timely;
 
+use super::rack::Rack;
 use super::rto::{Limits, Rto};
 use super::scoreboard::Scoreboard;
-use crate::time::{Duration, Time};
+use super::tail_probe::TailProbe;
+use crate::time::{Duration, Time, earliest};
 use crate::transport::CongestionControl;
 use crate::transport::packet::{Range, XcpHeader};
 
@@ -47,6 +50,9 @@ pub struct Config {
     /// Whether the last segment of a window is resent once when nothing else may be (RFC 6675 §4,
     /// rule 4). Default yes.
     pub rescues: bool,
+    /// Whether losses are found by time too, and the end of a flight is probed (RFC 8985), as in
+    /// Linux. Default yes.
+    pub rack_tlp: bool,
     /// Whether reactions to losses that were none are undone (RFC 3522, RFC 3708). Default yes.
     pub undoes: bool,
     /// Whether the control is told when the sender was idle for a time-out (RFC 5681 §4.1).
@@ -70,6 +76,7 @@ impl Default for Config {
             finds_lost_resends: true,
             proportional: true,
             rescues: true,
+            rack_tlp: true,
             undoes: true,
             idle_restart: true,
             burst_max: None,
@@ -103,6 +110,8 @@ pub struct Counts {
     pub timeouts: u64,
     /// Recoveries and time-outs undone.
     pub undone: u64,
+    /// Tail loss probes.
+    pub probes: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,6 +136,15 @@ enum Timer {
     Resend(Time),
     /// The peer's window keeps everything back (RFC 9293 §3.8.6.1).
     Persist(Time),
+}
+
+impl Timer {
+    fn at(self) -> Option<Time> {
+        match self {
+            Timer::Off => None,
+            Timer::Resend(at) | Timer::Persist(at) => Some(at),
+        }
+    }
 }
 
 /// What tells whether the last reaction was a mistake.
@@ -198,6 +216,8 @@ pub struct Sender {
     /// In a recovery, unless the pipe alone rules.
     proportion: Option<Proportion>,
     last_sent: Time,
+    rack: Rack,
+    tail: TailProbe,
     counts: Counts,
 }
 
@@ -224,6 +244,8 @@ impl Sender {
             doubt: None,
             proportion: None,
             last_sent: Time::ZERO,
+            rack: Rack::default(),
+            tail: TailProbe::default(),
             counts: Counts::default(),
             config,
         }
@@ -296,10 +318,7 @@ impl Sender {
 
     /// When [`Sender::handle_deadline`] wants to be called.
     pub fn next_deadline(&self) -> Option<Time> {
-        match self.timer {
-            Timer::Off => None,
-            Timer::Resend(at) | Timer::Persist(at) => Some(at),
-        }
+        earliest(self.timer.at(), self.timely_deadline())
     }
 
     // ---- the timer ----
@@ -315,7 +334,8 @@ impl Sender {
 
     /// The deadline came, or an early call. Gives `false` when the peer is to be taken for gone.
     pub fn handle_deadline(&mut self, now: Time) -> bool {
-        if self.next_deadline().is_none_or(|at| now < at) {
+        self.handle_timely(now);
+        if self.timer.at().is_none_or(|at| now < at) {
             return true;
         }
         if self.rto.backoffs() >= self.config.timeouts_max {
@@ -336,6 +356,8 @@ impl Sender {
     /// What is out has to go again, without a word to the control.
     fn send_all_again(&mut self) {
         self.board.lose_all();
+        self.rack.rest();
+        self.tail.stop();
         self.phase = Phase::Loss { point: self.board.nxt() };
         self.proportion = None;
         self.must_resend = true;
@@ -377,6 +399,10 @@ impl Sender {
     /// *NextSeg* (RFC 6675 §4).
     fn next_segment(&mut self, now: Time, options: u32) -> Option<(Range, bool)> {
         let mss = u64::from(self.config.mss);
+        let new_max = u64::from(self.config.mss.saturating_sub(options).max(1));
+        if let Some(probe) = self.next_probe(new_max) {
+            return Some(probe);
+        }
         let fits = self.fits(mss);
         let watched = self.config.finds_lost_resends;
         if self.board.lost() > 0 {
@@ -386,9 +412,7 @@ impl Sender {
             }
             return self.board.resend_lost(now, watched).map(|range| (range, true));
         }
-        if let Some(range) =
-            self.next_new(now, u64::from(self.config.mss.saturating_sub(options).max(1)))
-        {
+        if let Some(range) = self.next_new(now, new_max) {
             return Some((range, false));
         }
         if !matches!(self.phase, Phase::Recovery { .. }) || !fits || self.unsent() > 0 {
@@ -479,6 +503,9 @@ impl Sender {
             }
         } else {
             self.board.sent(len);
+            if self.config.rack_tlp {
+                self.rack.sent(now, range.end);
+            }
         }
         // Deviation: resending the first segment restarts the timer, as in Linux. It would run out
         // in the midst of a recovery that goes well.
@@ -493,6 +520,7 @@ impl Sender {
         self.must_resend = false;
         self.burst_left = self.burst_left.saturating_sub(1);
         self.last_sent = now;
+        self.schedule_probe(now);
         Outgoing { range, fin, is_resent, xcp: self.congestion.stamp(now, self.rto.srtt()) }
     }
 }
