@@ -9,7 +9,6 @@ use anabranch_lab::claims::{Claim, Mode, library, output};
 use anabranch_lab::results::cache::Cache;
 use anabranch_node::ErrorKind;
 use clap::Args;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -120,7 +119,8 @@ fn judge(
     let jobs = how.jobs.map_or(cores, |jobs| jobs as usize);
     let folder = how.out.clone().unwrap_or_else(|| PathBuf::from("lab-results/claims"));
     let cache = Cache::new(folder.join("runs"));
-    let options = Options { mode, seeds: None, jobs, cache: Some(&cache) };
+    let build = super::build();
+    let options = Options { mode, seeds: None, jobs, cache: Some(&cache), build: &build };
     // Everything is checked before anything runs, or a folder is made.
     for claim in &claims {
         run::plans(claim, &options).map_err(|error| failure(&error))?;
@@ -156,14 +156,14 @@ fn judge_one(
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ClaimError> {
     let begun = Instant::now();
-    let is_shown = !reporter.quiet && std::io::stderr().is_terminal();
-    let id = claim.id.clone();
+    let bar = super::progress_bar(&claim.id, 0, reporter);
     let progress = |done: usize, all: usize| {
-        if is_shown {
-            eprint!("\r{id}: {done} of {all} runs{}", if done == all { "\r\x1b[K" } else { "" });
-        }
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
     };
-    let outcome = run::claim(claim, options, &progress, interrupt)?;
+    let outcome = run::claim(claim, options, &progress, interrupt);
+    bar.finish_and_clear();
+    let outcome = outcome?;
     let took = begun.elapsed().as_secs_f64();
     reporter.print(&describe(&outcome, took));
     reporter.emit(&Line::Claim { elapsed_s: took, claim: output::verdict(&outcome) });

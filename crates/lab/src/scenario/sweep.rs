@@ -49,6 +49,10 @@ fn read_axis(key: &str, entry: &Entry) -> Result<Axis, Fault> {
         return Err(Fault::new(&entry.node.span, text));
     }
     let (values, unit) = values(&nodes);
+    if let Some(at) = (1..values.len()).find(|at| values[..*at].contains(&values[*at])) {
+        let text = format!("{key:?} has one value twice; a point of a sweep is run once");
+        return Err(Fault::new(&nodes[at].span, text));
+    }
     // The column is completed by `name_columns`.
     Ok(Axis { column: unit, paths, values, span: entry.key_span.clone(), nodes })
 }

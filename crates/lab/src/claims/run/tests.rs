@@ -2,7 +2,8 @@ use super::*;
 use crate::claims::judge::Verdict;
 use crate::claims::library;
 
-const QUICK: Options<'_> = Options { mode: Mode::Quick, seeds: None, jobs: 2, cache: None };
+const QUICK: Options<'_> =
+    Options { mode: Mode::Quick, seeds: None, jobs: 2, cache: None, build: "tests" };
 
 #[test]
 fn every_claim_plans_in_both_modes() {
