@@ -304,7 +304,7 @@ async fn a_group_of_a_system_that_only_the_simulator_runs_is_refused_and_nothing
         let fetching = node(&other, None).await;
         let into = other.path().join("received");
         let options = FetchOptions::new(into.clone());
-        let error = fetching.fetch(group.ticket(), options).await.err().expect("is refused");
+        let error = fetching.fetch(group.ticket(), options).await.expect_err("is refused");
         assert_eq!(error.kind(), ErrorKind::Capability);
         assert_eq!(error.kind().exit_code(), 8);
         assert!(error.to_string().starts_with("this group runs bittorrent, which is"), "{error}");
