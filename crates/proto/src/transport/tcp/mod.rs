@@ -303,16 +303,19 @@ impl Endpoint {
     fn data(&mut self, now: Time, out: Outgoing) -> Packet {
         let mut segment =
             Segment { seq: out.range.start, fin: out.fin, sent: now, ..Segment::default() };
-        self.receiver.fill(&mut segment);
-        let blocks = blocks_len(usize::from(segment.sack_len));
         let len = (out.range.end - out.range.start) as u32;
+        // A segment that was full when it was sent first has no room for blocks.
+        let room =
+            self.header_len.map_or_else(|| self.sender.mss().saturating_sub(len), |_| u32::MAX);
+        self.receiver.fill(&mut segment, room);
+        let blocks = blocks_len(usize::from(segment.sack_len));
         Packet { xcp: out.xcp, ..self.packet(segment, blocks, len) }
     }
 
     fn acknowledgement(&mut self, now: Time) -> Packet {
         let seq = self.sender.board().nxt();
         let mut segment = Segment { seq, sent: now, ..Segment::default() };
-        self.receiver.fill(&mut segment);
+        self.receiver.fill(&mut segment, u32::MAX);
         let blocks = blocks_len(usize::from(segment.sack_len));
         self.packet(segment, blocks, 0)
     }

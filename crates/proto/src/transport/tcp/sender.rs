@@ -248,6 +248,11 @@ impl Sender {
         &*self.congestion
     }
 
+    /// Bytes of the longest segment, options beside the timestamps included.
+    pub fn mss(&self) -> u32 {
+        self.config.mss
+    }
+
     /// What is known of the bytes on their way.
     pub fn board(&self) -> &Scoreboard {
         &self.board
