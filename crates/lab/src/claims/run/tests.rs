@@ -38,6 +38,15 @@ fn assert_found_out(id: &str) {
 }
 
 #[test]
+fn a_variant_that_is_not_broken_is_not_found_out() {
+    let mut claim = library::find(&["plt.loss".to_owned()]).unwrap().remove(0);
+    claim.broken.as_mut().unwrap().set.clear();
+    let options = Options { seeds: Some(vec![1]), ..QUICK };
+    let (_, broken) = super::broken(&claim, &options, &AtomicBool::new(false)).unwrap().unwrap();
+    assert_eq!(broken.verdict, Verdict::Holds, "{}", broken.measured);
+}
+
+#[test]
 fn a_tcp_that_keeps_two_packets_in_flight_is_found_out() {
     assert_found_out("plt.loss");
 }
