@@ -9,6 +9,7 @@ use anabranch_lab::claims::{Claim, Mode, library, output};
 use anabranch_lab::results::cache::Cache;
 use anabranch_node::ErrorKind;
 use clap::Args;
+use indicatif::ProgressBar;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -122,15 +123,18 @@ fn judge(
     let build = super::build();
     let options = Options { mode, seeds: None, jobs, cache: Some(&cache), build: &build };
     // Everything is checked before anything runs, or a folder is made.
+    let mut runs = Vec::new();
     for claim in &claims {
-        run::plans(claim, &options).map_err(|error| failure(&error))?;
+        let plans = run::plans(claim, &options).map_err(|error| failure(&error))?;
+        runs.push(plans.values().map(|plan| plan.runs.len()).sum());
     }
     reporter.note(&estimate(&claims, mode, jobs.min(cores)));
     let ids: Vec<String> = claims.iter().map(|claim| claim.id.clone()).collect();
     let asked = claims.len();
     let mut outcomes = Vec::new();
-    for claim in claims {
-        match judge_one(claim, &options, reporter, interrupt) {
+    for (claim, runs) in claims.into_iter().zip(runs) {
+        let bar = super::progress_bar(&claim.id, runs, reporter);
+        match judge_one(claim, &options, (&bar, reporter), interrupt) {
             Ok(outcome) => outcomes.push(outcome),
             Err(ClaimError::Interrupted) => break,
             Err(error) => return Err(failure(&error)),
@@ -152,15 +156,11 @@ fn judge(
 fn judge_one(
     claim: Claim,
     options: &Options<'_>,
-    reporter: Reporter,
+    (bar, reporter): (&ProgressBar, Reporter),
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ClaimError> {
     let begun = Instant::now();
-    let bar = super::progress_bar(&claim.id, 0, reporter);
-    let progress = |done: usize, all: usize| {
-        bar.set_length(all as u64);
-        bar.set_position(done as u64);
-    };
+    let progress = |done: usize, _: usize| bar.set_position(done as u64);
     let outcome = run::claim(claim, options, &progress, interrupt);
     bar.finish_and_clear();
     let outcome = outcome?;
@@ -251,7 +251,7 @@ fn estimate(claims: &[Claim], mode: Mode, jobs: usize) -> String {
     let minutes = (seconds / jobs as f64 / 60.0).ceil();
     let unit = if minutes == 1.0 { "minute" } else { "minutes" };
     let runs =
-        if jobs == 1 { "run at a time".to_owned() } else { format!("{jobs} runs at a time") };
+        if jobs == 1 { "one run at a time".to_owned() } else { format!("{jobs} runs at a time") };
     let count = match claims.len() {
         1 => "1 claim".to_owned(),
         several => format!("{several} claims"),

@@ -12,7 +12,7 @@ use crate::report::Reporter;
 use anabranch_lab::scenario::parse_seeds;
 use claims::{ClaimsArguments, ReproduceArguments};
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -122,7 +122,16 @@ fn progress_bar(name: &str, runs: usize, reporter: Reporter) -> ProgressBar {
     let is_shown = !reporter.quiet && std::io::stderr().is_terminal();
     let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
-    bar.set_style(style_of("{prefix} {bar:24} {pos}/{len} runs, {eta} left {msg}"));
+    let left = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+        // Before the first run is over nobody knows.
+        let _ = match state.pos() {
+            0 => Ok(()),
+            _ => write!(text, ", {} left", HumanDuration(state.eta())),
+        };
+    };
+    bar.set_style(
+        style_of("{prefix} {bar:24} {pos}/{len} runs{left} {msg}").with_key("left", left),
+    );
     bar.set_prefix(name.to_owned());
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
