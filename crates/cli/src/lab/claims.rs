@@ -232,9 +232,7 @@ fn finish(outcomes: &[Outcome], report: String, reporter: Reporter) -> Result<()
     };
     let (holds, differs, partial) = (count("holds"), count("differs"), count("partial"));
     if differs + partial > 0 {
-        let (summary, of) = (page::summary(outcomes), outcomes.len());
-        let text =
-            format!("{} of {of} claims do not hold: {summary} See {report}", differs + partial);
+        let text = format!("{} See {report}", page::summary(outcomes));
         return Err(Failure::new(ErrorKind::Partial, text));
     }
     reporter.note(&format!("{} The report is {report}.", page::summary(outcomes)));
