@@ -33,6 +33,7 @@ use crate::net::{Network, Packet};
 use crate::paths::Paths;
 use crate::terrain::Terrain;
 use crate::topology::Topology;
+use anabranch_proto::link::backlog::Bounds;
 use anabranch_proto::link::{FRAGMENT_LEN_MAX, LinkConfig};
 use anabranch_proto::overlay::{Outcome, Output};
 use anabranch_proto::time::{Duration, Time};
@@ -140,7 +141,7 @@ impl Sim {
     pub fn new(config: Config, delay: Duration, factory: Factory) -> Sim {
         let (fluid, trace) = (Fluid::new(Duration::from_millis(5)), TraceHash::new(config.seed));
         Sim {
-            link: Arc::new(config.link.clone()),
+            link: Arc::new(link_of(&config)),
             config,
             factory,
             now: Time::ZERO,
@@ -357,6 +358,15 @@ impl Sim {
         let (host, time) = (host.to_owned(), self.now);
         self.failure.get_or_insert(SimError::Violation { host, time, what });
     }
+}
+
+/// On the fluid wire nothing waits below a session, so its fragments need not be short.
+fn link_of(config: &Config) -> LinkConfig {
+    let mut link = config.link.clone();
+    if config.wire != Wire::Packet {
+        link.backlog = Bounds::fixed(link.backlog.max);
+    }
+    link
 }
 
 /// What a run does next.

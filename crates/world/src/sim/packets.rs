@@ -2,7 +2,7 @@
 //!
 //! An end's frames are written to its endpoint as byte counts, and popped at the other end when
 //! their last byte has arrived in order. As a socket's driver does, a pipe takes frames while less
-//! than [`super::Config::notsent`] waits unsent in TCP; applications read at once.
+//! than the session's backlog waits unsent in TCP; applications read at once.
 //!
 //! Connections begin as on the other wires, by timed events over the paths' propagation delays
 //! (see [`super`]): the set-up's packets load no queue and are never lost, and TCP starts without
@@ -182,7 +182,7 @@ impl Sim {
         };
         let Some(session) = &mut self.ends[end as usize].session else { return };
         let before = connection.written;
-        while connection.tcp.unsent() < self.config.notsent
+        while connection.tcp.unsent() < session.backlog()
             && let Some(frame) = session.poll_transmit()
         {
             let (payload, control) = super::wire::split_len(&frame);
@@ -206,7 +206,7 @@ impl Sim {
         let Some(session) = &self.ends[end as usize].session else { return };
         let most = self.config.link.low_water
             + u64::from(self.config.block_len)
-            + self.config.notsent
+            + self.config.link.backlog.max
             + anabranch_proto::link::MESSAGE_LEN_MAX as u64;
         let unsent = session.measured().unsent;
         if unsent > most {
@@ -395,6 +395,8 @@ impl Sim {
 
     /// Tells the session what waits unsent, when that has changed.
     fn note_unsent(&mut self, end: u32) {
+        let host = self.ends[end as usize].host;
+        let now = self.hosts[host as usize].clock.local(self.now);
         let Some(connection) = self.packets.as_mut().and_then(|packets| packets.at(end)) else {
             return;
         };
@@ -404,8 +406,8 @@ impl Sim {
         if !has_changed && unsent > 0 {
             return;
         }
-        session.set_pipe_unsent(unsent);
-        if unsent < self.config.notsent && session.wants_transmit() {
+        session.set_pipe_unsent(now, unsent);
+        if unsent < session.backlog() && session.wants_transmit() {
             self.touched.push(end);
         }
         self.end_if_flushed(end);

@@ -120,6 +120,7 @@ impl Sim {
         if self.pipes[end as usize].in_service > 0 {
             return;
         }
+        let host_at = self.ends[end as usize].host as usize;
         let Some(session) = &mut self.ends[end as usize].session else { return };
         if self.config.wire == Wire::Latency {
             return self.pump_latency(end);
@@ -129,7 +130,7 @@ impl Sim {
             return self.fluid.stop(self.now, end, &mut self.queue);
         };
         let bytes = pipe.payload + pipe.control;
-        session.set_pipe_unsent(bytes);
+        session.set_pipe_unsent(self.hosts[host_at].clock.local(self.now), bytes);
         // Room is refused above the low-water mark, so at most one block and one parcel exceed it.
         let bound = self.config.link.low_water + u64::from(self.config.block_len) + bytes;
         let unsent = session.measured().unsent;
@@ -179,8 +180,9 @@ impl Sim {
         self.hosts[host as usize].meter.sent(self.now, payload, control, overhead);
         self.trace.add((u64::from(flow) << 32) | (payload + control));
         self.send_off(flow, frames);
+        let local = self.hosts[host as usize].clock.local(self.now);
         if let Some(session) = &mut self.ends[flow as usize].session {
-            session.set_pipe_unsent(0);
+            session.set_pipe_unsent(local, 0);
         }
         self.end_if_flushed(flow);
         self.drain_session(flow);
