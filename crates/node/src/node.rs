@@ -166,6 +166,9 @@ impl Node {
         let mut guard = Unregister(Some(shared.clone()));
         let mut links = Links::new(shared.clone());
         let info = group::join(&shared, &mut inbox, &mut links).await?;
+        if !info.system.is_offered() {
+            return Err(FetchError::NotOffered { system: info.system });
+        }
         let store = receive(info, options).await?;
         shared.begin_store(store.clone());
         guard.0 = None;
