@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 const SECONDS_DEFAULT: u64 = 60;
 /// Seeds of the sweep: fifty times those of the short one.
 const SWEEP_SEEDS: &str = "0..100000";
+/// Those on the packet wire.
+const PACKET_SEEDS: &str = "0..5000";
 
 /// Runs the sweep (unless targets are named) and the fuzz targets.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -23,6 +25,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         let arguments =
             ["run", "--quiet", "--release", "-p", "anabranch-world", "--bin", "sweep", "--"];
         check(cargo(&arguments).args(["--seeds", SWEEP_SEEDS]))?;
+        check(cargo(&arguments).args(["--seeds", PACKET_SEEDS, "--wire", "packet"]))?;
     }
     install_fuzzer()?;
     for target in targets.iter().filter(|target| names.is_empty() || names.contains(target)) {

@@ -15,6 +15,8 @@ struct Rung {
 
 /// Seeds that the sweep tries on every run; `./x fuzz` tries more.
 const SWEEP_SEEDS: &str = "0..2000";
+/// Those on the packet wire, some 20 ms each.
+const PACKET_SEEDS: &str = "0..200";
 
 /// Runs all rungs, or those whose names are given.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -87,6 +89,9 @@ fn rungs() -> Vec<Rung> {
         let mut command = cargo(&arguments);
         command.args(["--seeds", SWEEP_SEEDS]);
         rungs.push(rung("sweep", 2, command));
+        let mut command = cargo(&arguments);
+        command.args(["--seeds", PACKET_SEEDS, "--wire", "packet"]);
+        rungs.push(rung("sweep-packets", 1, command));
     }
     rungs
 }

@@ -129,6 +129,7 @@ async fn execute(
         hosts.iter().map(|host| format!("{}={}", host.name, host.address)).collect();
     let mut command = Command::new(program);
     command.args(arguments).kill_on_drop(true);
+    Emulator::bind(command.as_std_mut());
     command.env("ANABRANCH_EMU_HOSTS", names.join(" ")).env("ANABRANCH_EMU_PREFIX", prefix);
     if reporter.json {
         // Events have stdout for themselves.

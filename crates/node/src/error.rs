@@ -2,6 +2,7 @@
 
 use crate::content::{Failure, ScanError};
 use crate::store::OpenError;
+use anabranch_proto::overlay::System;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -159,6 +160,14 @@ pub enum FetchError {
         /// What does not fit.
         reason: String,
     },
+    /// The group runs a system that moves no real files.
+    #[error(
+        "this group runs {}, which is a rival in the simulator only and moves no real files; ask for a group that runs bullet-prime or star", system.name()
+    )]
+    NotOffered {
+        /// Which.
+        system: System,
+    },
     /// The local disk.
     #[error(transparent)]
     Storage(#[from] OpenError),
@@ -188,6 +197,7 @@ impl FetchError {
             FetchError::Unreachable { .. } => ErrorKind::Unreachable,
             FetchError::Refused => ErrorKind::Refused,
             FetchError::Integrity { .. } => ErrorKind::Integrity,
+            FetchError::NotOffered { .. } => ErrorKind::Capability,
             FetchError::Storage(error) => error.failure().into(),
             FetchError::Key(_) | FetchError::Tls(_) => ErrorKind::Other,
             FetchError::Already => ErrorKind::Usage,

@@ -29,8 +29,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Unsent bytes in the kernel above which it takes no more: what is sent next is decided late.
-const NOTSENT_LOWAT: u32 = 128 * 1024;
 /// Sent bytes may stay unacknowledged for so long before the kernel gives the connection up.
 const USER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -64,7 +62,6 @@ impl Core {
     /// Sets a connection's socket options.
     pub(crate) fn tune(&self, socket: &SockRef<'_>) -> io::Result<()> {
         socket.set_tcp_nodelay(true)?;
-        socket.set_tcp_notsent_lowat(NOTSENT_LOWAT)?;
         socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
         if let Some(name) = &self.config.congestion {
             socket.set_tcp_congestion(name.as_bytes())?;
@@ -169,6 +166,9 @@ impl Node {
         let mut guard = Unregister(Some(shared.clone()));
         let mut links = Links::new(shared.clone());
         let info = group::join(&shared, &mut inbox, &mut links).await?;
+        if !info.system.is_offered() {
+            return Err(FetchError::NotOffered { system: info.system });
+        }
         let store = receive(info, options).await?;
         shared.begin_store(store.clone());
         guard.0 = None;

@@ -1,7 +1,8 @@
 //! The event queue, ordered by (time, sequence), and the hash that names a run.
 
+use crate::prefetch::prefetch;
 use anabranch_proto::time::Time;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// What can be due. Ends and flows share numbers: `2 · link + side`, the flow being the one that
@@ -37,10 +38,17 @@ struct Due {
     event: Event,
 }
 
+impl Due {
+    /// Where it comes among all: time and sequence as one number, which compares fast.
+    fn place(&self) -> u128 {
+        (u128::from(self.time.0) << 64) | u128::from(self.sequence)
+    }
+}
+
 impl Ord for Due {
     fn cmp(&self, other: &Due) -> Ordering {
         // The heap gives its greatest: the earliest must be greatest.
-        (other.time, other.sequence).cmp(&(self.time, self.sequence))
+        other.place().cmp(&self.place())
     }
 }
 
@@ -78,6 +86,8 @@ pub(crate) struct Queue {
 
 /// A bucket spans 2^20 ns, about 1 ms.
 const BUCKET_SHIFT: u32 = 20;
+/// Places behind a bucket's end: the next line of memory but one.
+const BEHIND: usize = 3;
 /// Buckets in the ring: about a second.
 const RING: u64 = 1024;
 const SPARE_MAX: usize = 64;
@@ -100,9 +110,20 @@ impl Default for Queue {
 
 impl Queue {
     pub(crate) fn push(&mut self, time: Time, event: Event) {
+        let sequence = self.reserve();
+        self.push_at(time, sequence, event);
+    }
+
+    /// A place in the order, for an event that is added later.
+    pub(crate) fn reserve(&mut self) -> u64 {
         self.sequence += 1;
+        self.sequence
+    }
+
+    /// Adds an event at a place that was [reserved](Queue::reserve). Its time must not have gone by.
+    pub(crate) fn push_at(&mut self, time: Time, sequence: u64, event: Event) {
         self.len += 1;
-        let due = Due { time, sequence: self.sequence, event };
+        let due = Due { time, sequence, event };
         let bucket = time.0 >> BUCKET_SHIFT;
         if bucket < self.bucket {
             return self.near.push(due);
@@ -119,6 +140,10 @@ impl Queue {
             self.far.entry(bucket).or_insert_with(|| spare.pop().unwrap_or_default())
         };
         events.push(due);
+        // The line behind is written soon: the queue's end moves on through cold memory.
+        if let Some(behind) = events.spare_capacity_mut().get(BEHIND) {
+            prefetch(behind);
+        }
     }
 
     pub(crate) fn pop_until(&mut self, limit: Time) -> Option<(Time, Event)> {
@@ -171,8 +196,8 @@ impl Queue {
             self.current.append(&mut events);
             self.recycle(events);
         }
-        // The order of `Due` is last first, so the next is at the end.
-        self.current.sort_unstable();
+        // Last first, so the next is at the end.
+        self.current.sort_unstable_by_key(|due| Reverse(due.place()));
     }
 
     fn recycle(&mut self, events: Vec<Due>) {

@@ -17,7 +17,7 @@
 //! - [`bounds`]: the least time a distribution can take, to compare with;
 //! - `docs/simulator.md`: scope, limits, parameters, validation.
 
-// Only `emu::system` has any, with its reasons.
+// Only `emu::system` and `prefetch` have any, with their reasons.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -31,6 +31,7 @@ mod fluid;
 pub mod meter;
 pub mod net;
 mod paths;
+mod prefetch;
 pub mod sim;
 pub mod story;
 pub mod sweep;

@@ -82,8 +82,9 @@ impl Series {
     }
 }
 
-/// One host's counts.
+/// One host's counts; the sums first, in memory too.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Meter {
     /// In all.
     pub total: Traffic,

@@ -9,7 +9,7 @@ use anabranch_lab::claims::{Claim, Mode, library, output};
 use anabranch_lab::results::cache::Cache;
 use anabranch_node::ErrorKind;
 use clap::Args;
-use std::io::IsTerminal;
+use indicatif::ProgressBar;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -120,17 +120,21 @@ fn judge(
     let jobs = how.jobs.map_or(cores, |jobs| jobs as usize);
     let folder = how.out.clone().unwrap_or_else(|| PathBuf::from("lab-results/claims"));
     let cache = Cache::new(folder.join("runs"));
-    let options = Options { mode, seeds: None, jobs, cache: Some(&cache) };
+    let build = super::build();
+    let options = Options { mode, seeds: None, jobs, cache: Some(&cache), build: &build };
     // Everything is checked before anything runs, or a folder is made.
+    let mut runs = Vec::new();
     for claim in &claims {
-        run::plans(claim, &options).map_err(|error| failure(&error))?;
+        let plans = run::plans(claim, &options).map_err(|error| failure(&error))?;
+        runs.push(plans.values().map(|plan| plan.runs.len()).sum());
     }
     reporter.note(&estimate(&claims, mode, jobs.min(cores)));
     let ids: Vec<String> = claims.iter().map(|claim| claim.id.clone()).collect();
     let asked = claims.len();
     let mut outcomes = Vec::new();
-    for claim in claims {
-        match judge_one(claim, &options, reporter, interrupt) {
+    for (claim, runs) in claims.into_iter().zip(runs) {
+        let bar = super::progress_bar(&claim.id, runs, reporter);
+        match judge_one(claim, &options, (&bar, reporter), interrupt) {
             Ok(outcome) => outcomes.push(outcome),
             Err(ClaimError::Interrupted) => break,
             Err(error) => return Err(failure(&error)),
@@ -152,18 +156,14 @@ fn judge(
 fn judge_one(
     claim: Claim,
     options: &Options<'_>,
-    reporter: Reporter,
+    (bar, reporter): (&ProgressBar, Reporter),
     interrupt: &AtomicBool,
 ) -> Result<Outcome, ClaimError> {
     let begun = Instant::now();
-    let is_shown = !reporter.quiet && std::io::stderr().is_terminal();
-    let id = claim.id.clone();
-    let progress = |done: usize, all: usize| {
-        if is_shown {
-            eprint!("\r{id}: {done} of {all} runs{}", if done == all { "\r\x1b[K" } else { "" });
-        }
-    };
-    let outcome = run::claim(claim, options, &progress, interrupt)?;
+    let progress = |done: usize, _: usize| bar.set_position(done as u64);
+    let outcome = run::claim(claim, options, &progress, interrupt);
+    bar.finish_and_clear();
+    let outcome = outcome?;
     let took = begun.elapsed().as_secs_f64();
     reporter.print(&describe(&outcome, took));
     reporter.emit(&Line::Claim { elapsed_s: took, claim: output::verdict(&outcome) });
@@ -232,9 +232,7 @@ fn finish(outcomes: &[Outcome], report: String, reporter: Reporter) -> Result<()
     };
     let (holds, differs, partial) = (count("holds"), count("differs"), count("partial"));
     if differs + partial > 0 {
-        let (summary, of) = (page::summary(outcomes), outcomes.len());
-        let text =
-            format!("{} of {of} claims do not hold: {summary} See {report}", differs + partial);
+        let text = format!("{} See {report}", page::summary(outcomes));
         return Err(Failure::new(ErrorKind::Partial, text));
     }
     reporter.note(&format!("{} The report is {report}.", page::summary(outcomes)));
@@ -251,7 +249,7 @@ fn estimate(claims: &[Claim], mode: Mode, jobs: usize) -> String {
     let minutes = (seconds / jobs as f64 / 60.0).ceil();
     let unit = if minutes == 1.0 { "minute" } else { "minutes" };
     let runs =
-        if jobs == 1 { "run at a time".to_owned() } else { format!("{jobs} runs at a time") };
+        if jobs == 1 { "one run at a time".to_owned() } else { format!("{jobs} runs at a time") };
     let count = match claims.len() {
         1 => "1 claim".to_owned(),
         several => format!("{several} claims"),

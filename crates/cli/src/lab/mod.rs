@@ -7,13 +7,17 @@ mod run;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::progress::style_of;
 use crate::report::Reporter;
 use anabranch_lab::scenario::parse_seeds;
 use claims::{ClaimsArguments, ReproduceArguments};
 use clap::{Args, Subcommand};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 pub(crate) use events::LabLine;
 
@@ -111,4 +115,30 @@ pub(crate) async fn run(
     };
     let ended = tokio::task::spawn_blocking(work).await;
     ended.unwrap_or_else(|error| Err(Failure::other(format!("the lab broke: {error}"))))
+}
+
+/// A line with the runs that are done and the time that is left, on stderr when that is a terminal.
+fn progress_bar(name: &str, runs: usize, reporter: Reporter) -> ProgressBar {
+    let is_shown = !reporter.quiet && std::io::stderr().is_terminal();
+    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(runs as u64), target);
+    let left = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+        // Before the first run is over nobody knows.
+        let _ = match state.pos() {
+            0 => Ok(()),
+            _ => write!(text, ", {} left", HumanDuration(state.eta())),
+        };
+    };
+    bar.set_style(
+        style_of("{prefix} {bar:24} {pos}/{len} runs{left} {msg}").with_key("left", left),
+    );
+    bar.set_prefix(name.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// Names this very program: results of another build are not taken for its own.
+fn build() -> String {
+    let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    format!("anabranch {} {}", env!("CARGO_PKG_VERSION"), blake3::hash(&program).to_hex())
 }

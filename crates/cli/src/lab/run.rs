@@ -3,7 +3,7 @@
 use super::RunArguments;
 use super::events::LabLine;
 use crate::failure::Failure;
-use crate::progress::{plural, style_of};
+use crate::progress::plural;
 use crate::report::{Line, Reporter};
 use anabranch_lab::plan::Plan;
 use anabranch_lab::results::{CellSummary, Folder, FolderError, How, Manifest, Status, summary};
@@ -11,14 +11,10 @@ use anabranch_lab::runner::{self, Done, Options, Step};
 use anabranch_lab::scenario::{Scenario, ScenarioError, Variation};
 use anabranch_lab::scenarios;
 use anabranch_lab::table::{Table, Value};
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::{Map, Value as Json, json};
-use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-const STYLE: &str = "{prefix} {bar:24} {pos}/{len} runs, {eta} left {msg}";
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Runs a scenario. Everything is checked before the folder is made.
 pub(super) fn run(
@@ -33,7 +29,12 @@ pub(super) fn run(
     let asked = arguments.seed.map(|seed| vec![seed]);
     let seeds = asked.or_else(|| arguments.seeds.as_ref().map(|seeds| seeds.0.clone()));
     let version = format!("anabranch {}", env!("CARGO_PKG_VERSION"));
-    let plan = Plan::new(scenario, seeds, &build(&version)).map_err(wrong)?;
+    if scenario.has_quick && !arguments.quick {
+        // What is wrong in the smaller version is said now, not when somebody is in a hurry.
+        let quick = Variation { is_quick: true, ..Variation::default() };
+        Plan::new(read(&arguments.scenario, &quick)?, None, "").map_err(wrong)?;
+    }
+    let plan = Plan::new(scenario, seeds, &super::build()).map_err(wrong)?;
     let default = || Path::new("lab-results").join(&plan.scenario.name);
     let out = arguments.out.clone().unwrap_or_else(default);
     let folder = Folder::open(&out, &plan.scenario.name).map_err(cannot_write)?;
@@ -64,20 +65,15 @@ fn read(name: &str, variation: &Variation) -> Result<Scenario, Failure> {
     match scenarios::read(name, variation) {
         Some(scenario) => scenario.map_err(wrong),
         None => Err(Failure::usage(format!(
-            "there is no file {name:?}, and no scenario of this name comes with the program{}; \
-             see anabranch lab list",
+            "there is no file {name:?}, and no scenario of this name comes with the program (see \
+             anabranch lab list){}",
             scenarios::suggest(name)
         ))),
     }
 }
 
 fn work(plan: &Plan, folder: &Folder, jobs: usize, reporter: Reporter, stop: &AtomicBool) -> Done {
-    let is_shown = !reporter.quiet && std::io::stderr().is_terminal();
-    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let bar = ProgressBar::with_draw_target(Some(plan.runs.len() as u64), target);
-    bar.set_style(style_of(STYLE));
-    bar.set_prefix(plan.scenario.name.clone());
-    bar.enable_steady_tick(Duration::from_millis(500));
+    let bar = super::progress_bar(&plan.scenario.name, plan.runs.len(), reporter);
     let on = |step: Step<'_>| {
         bar.set_position(step.done as u64);
         reporter.emit(&Line::Lab(run_line(plan, &step)));
@@ -208,12 +204,6 @@ fn aligned(table: &Table) -> String {
         text.push('\n');
     }
     text
-}
-
-/// Names this very program: results of another build are not taken for its own.
-fn build(version: &str) -> String {
-    let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
-    format!("{version} {}", blake3::hash(&program).to_hex())
 }
 
 fn command() -> String {

@@ -42,6 +42,20 @@ fn the_commands_exit_code_is_passed_on_and_its_output_kept_from_the_events() {
 }
 
 #[test]
+fn the_command_ends_with_an_emulator_that_is_killed() {
+    let Some(stage) = Stage::new(&[]) else { return };
+    let mut command = stage.emu(&dumbbell(1, PLAIN));
+    let script = format!("echo $$ >{}; exec sleep 1000", stage.path("pid").display());
+    command.args(["--", "sh", "-c", &script]);
+    let emulator = Running::start(command);
+    let sleeper = wait_for_pid(&stage);
+    emulator.kill();
+    wait_until("the end of the command", || !is_alive(sleeper));
+    assert!(stage.output(&dumbbell(1, PLAIN), "true").status.success());
+    assert!(stage.traces().is_empty());
+}
+
+#[test]
 fn what_a_killed_run_left_is_removed_by_the_next_with_its_processes() {
     let Some(stage) = Stage::new(&[]) else { return };
     let killed = in_the_network(&stage, "left1: sleep 1000");

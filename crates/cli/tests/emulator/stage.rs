@@ -136,7 +136,7 @@ impl Running {
         nix::sys::signal::kill(id, signal).unwrap();
     }
 
-    /// `kill -9`. What it ran goes on, with its ends of the pipes.
+    /// `kill -9`. What its command ran goes on, with its ends of the pipes.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

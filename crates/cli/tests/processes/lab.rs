@@ -88,8 +88,12 @@ fn a_wrong_scenario_is_one_sentence_with_its_line_and_nothing_is_created() {
     for (from, to, expected) in [
         ("seeds", "seads", "s.toml:2: a scenario has no key \"seads\"; did you mean \"seeds\"?"),
         ("\"400kB\"", "400", "s.toml:13: `size`: the number 400 has no unit"),
-        ("\"10mbit\"", "\"-10mbit\"", "s.toml:6: "),
-        ("\"5ms\"", "\"5ms\", loss = 1.5", "s.toml:6: "),
+        ("\"10mbit\"", "\"-10mbit\"", "s.toml:6: rate: \"-10mbit\" is negative"),
+        (
+            "\"5ms\"",
+            "\"5ms\", loss = { probability = 1.5, side = \"after\", direction = \"both\" }",
+            "s.toml:6: probability: 1.5 is not between 0 and 1",
+        ),
         ("\"n1\"", "\"n7\"", "s.toml:12: the topology has no host \"n7\"; did you mean"),
         (
             "workload.file.block",
@@ -97,7 +101,27 @@ fn a_wrong_scenario_is_one_sentence_with_its_line_and_nothing_is_created() {
             "s.toml:15: \"workload.fiel.block\": nothing",
         ),
         ("[\"16KiB\", \"32KiB\"]", "[]", "s.toml:15: \"workload.file.block\" has no values"),
-        ("nodes = 5", "nodes = 5\n[[topology.host]]\nname = \"n1\"", "s.toml:"),
+        (
+            "[[system]]",
+            "[[topology.host]]\nname = \"n1\"\n[[system]]",
+            "s.toml:8: \"n1\" is there already",
+        ),
+        (
+            "\"10mbit\", delay",
+            "\"10mbit\", delya",
+            "s.toml:6: unknown key `delya` in access: did you mean `delay`?",
+        ),
+        ("\"10mbit\"", "10", "s.toml:6: rate: \"10\" has no unit"),
+        (
+            "[\"16KiB\", \"32KiB\"]",
+            "[\"16KiB\", \"16KiB\"]",
+            "s.toml:15: \"workload.file.block\" has one",
+        ),
+        (
+            "\"32KiB\"]",
+            "\"32KiB\"]\n[quick]\n\"workload.file.sise\" = \"1kB\"",
+            "s.toml:17: [[workload]] has no key \"sise\"; did you mean \"size\"?",
+        ),
     ] {
         assert!(SCENARIO.contains(from), "{from}");
         write(&stage, &SCENARIO.replacen(from, to, 1));
@@ -108,6 +132,42 @@ fn a_wrong_scenario_is_one_sentence_with_its_line_and_nothing_is_created() {
         assert!(errors.len() == 1 && errors[0].contains(expected), "{expected:?}: {errors:?}");
         assert!(!stage.path("out").exists(), "{to}");
     }
+}
+
+#[test]
+fn a_host_that_no_way_leads_to_and_a_second_host_of_a_name_are_refused() {
+    let stage = Stage::new();
+    let good = r#"title = "two hosts"
+duration = "1s"
+[topology]
+host = [{ name = "a" }, { name = "b" }]
+link = [{ from = "a", to = "b", rate = "10mbit", delay = "5ms" }]
+[[system]]
+name = "reno"
+transport = "tcp"
+[[workload]]
+kind = "bulk"
+from = "a"
+to = "b"
+"#;
+    for (from, to, expected) in [
+        (
+            "{ name = \"b\" }",
+            "{ name = \"b\" }, { name = \"c\" }",
+            "s.toml:4: there is no way from",
+        ),
+        ("{ name = \"b\" }", "{ name = \"a\" }", "s.toml:4: \"a\" is there already"),
+        ("kind = \"bulk\"", "kind = \"bulk\"\ncount = 0", "s.toml:11: `count` is 0"),
+    ] {
+        write(&stage, &good.replacen(from, to, 1));
+        let end = run(&stage, &["run", "s.toml", "--out", "out"]);
+        assert_eq!(end.code, Some(2), "{to}: {end:?}");
+        assert!(end.stderr.contains(&format!("anabranch: {expected}")), "{to}: {}", end.stderr);
+        assert!(!stage.path("out").exists(), "{to}");
+    }
+    write(&stage, good);
+    let end = run(&stage, &["run", "s.toml", "--seed", "1", "--out", "out"]);
+    assert_eq!(end.code, Some(0), "{end:?}");
 }
 
 #[test]

@@ -173,7 +173,9 @@ mod tests {
     #[test]
     fn each_family_has_a_broken_variant() {
         let claims = all().unwrap();
-        for family in ["plt", "bp"] {
+        let families: std::collections::BTreeSet<&str> =
+            claims.iter().map(|claim| claim.family()).collect();
+        for family in families {
             let mut of_family = claims.iter().filter(|claim| claim.family() == family);
             assert!(of_family.any(|claim| claim.broken.is_some()), "{family}");
         }

@@ -35,9 +35,11 @@ pub fn report(outcomes: &[Outcome], facts: Vec<(String, String)>, commands: Vec<
 pub fn summary(outcomes: &[Outcome]) -> String {
     let count =
         |word| outcomes.iter().filter(|outcome| outcome.judgement.verdict.word() == word).count();
-    let claims = if outcomes.len() == 1 { "claim" } else { "claims" };
+    if let [only] = outcomes {
+        return format!("{}: {}.", only.claim.id, only.judgement.verdict);
+    }
     format!(
-        "Of {} {claims}, {} hold, {} differ, and {} could be judged in part only.",
+        "Of {} claims, {} hold, {} differ, and {} could be judged in part only.",
         outcomes.len(),
         count("holds"),
         count("differs"),

@@ -22,7 +22,8 @@ fn figure(claim: &Claim, spec: &FigureSpec, results: &Results) -> Result<Figure,
     let run = spec.run.as_deref().unwrap_or(claim.first_run());
     let table = select::table(results, run, &spec.table)?;
     let y = spec.y.as_ref();
-    let y_axis = y.map_or(Axis::linear("share"), axis);
+    let rows = if spec.table == "completions" { "receivers" } else { &spec.table };
+    let y_axis = y.map_or_else(|| Axis::linear(&format!("share of {rows}")), axis);
     let x_axis = spec.x.as_ref().map_or(Axis::linear(""), axis);
     let x = spec.x.as_ref().map(|x| x.column.as_str());
     let kind = match spec.kind {

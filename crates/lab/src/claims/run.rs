@@ -56,6 +56,8 @@ pub struct Options<'a> {
     pub jobs: usize,
     /// Where finished runs are kept, so that an interrupted claim goes on where it was.
     pub cache: Option<&'a Cache>,
+    /// Names the program: what another build left in the cache is not taken for its own.
+    pub build: &'a str,
 }
 
 /// Is told how many of a claim's runs are done, and how many there are.
@@ -116,14 +118,11 @@ pub fn plans(claim: &Claim, options: &Options<'_>) -> Result<BTreeMap<String, Pl
         let name = || claim.id.clone();
         let fail = |error| ClaimError::Scenario { claim: name(), error };
         let scenario = scenario(claim, run, options.mode)?;
-        let plan = Plan::new(scenario, options.seeds.clone(), BUILD).map_err(fail)?;
+        let plan = Plan::new(scenario, options.seeds.clone(), options.build).map_err(fail)?;
         plans.insert(run.name.clone(), plan);
     }
     Ok(plans)
 }
-
-/// The program that runs claims; their results are not kept for another one.
-const BUILD: &str = concat!("claims ", env!("CARGO_PKG_VERSION"));
 
 /// The scenario of a run with its overrides.
 fn scenario(claim: &Claim, run: &Run, mode: Mode) -> Result<Scenario, ClaimError> {

@@ -2,6 +2,7 @@
 //! and series over time.
 
 use super::summary::Summary;
+use super::words;
 use crate::figure::{Axis, Figure, Kind, Point, Series};
 use crate::plan::Plan;
 use crate::stats;
@@ -18,7 +19,7 @@ pub fn figures(plan: &Plan, tables: &[Table], summary: &Summary) -> Vec<Figure> 
         all.push(completions(plan, table));
     }
     if let Some(table) = of("flows").filter(|table| !table.numbers("fct_rtt").is_empty()) {
-        all.push(distribution(plan, table, "fct_rtt", "flow completion time, round trips"));
+        all.push(distribution(plan, table, "fct_rtt", "flow completion time [round trips]"));
     }
     if let Some(table) = of("series") {
         all.extend(series(plan, table));
@@ -37,7 +38,7 @@ fn over_sweep(plan: &Plan, summary: &Summary, scalar: &str, label: &str) -> Opti
         let planned = &plan.cells[cell.cell];
         let others = (0..axes.len()).filter(|axis| *axis != x && axes[*axis].values.len() > 1);
         let others: Vec<String> = others
-            .map(|axis| format!(", {} {}", axes[axis].column, planned.values[axis].show()))
+            .map(|axis| format!(", {}", words::value(&axes[axis].column, &planned.values[axis])))
             .collect();
         let label = format!("{}{}", planned.system, others.concat());
         let (Some(x), Some(y)) = (planned.values[x].number(), stats::median(values)) else {
@@ -60,7 +61,8 @@ fn over_sweep(plan: &Plan, summary: &Summary, scalar: &str, label: &str) -> Opti
     all.truncate(SERIES_MAX);
     let name = format!("{scalar}-over-{}", axes[x].column);
     let x_axis = axis_over(&axes[x].column, &axes[x].values);
-    let mut figure = Figure::new(&name, label, Kind::Line, x_axis, Axis::linear(label));
+    let title = words::title(label);
+    let mut figure = Figure::new(&name, &title, Kind::Line, x_axis, Axis::linear(label));
     figure.series = all;
     Some(figure)
 }
@@ -70,12 +72,13 @@ fn axis_over(column: &str, values: &[Value]) -> Axis {
     let numbers: Vec<f64> = values.iter().filter_map(Value::number).collect();
     let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let most = numbers.iter().copied().fold(0.0, f64::max);
-    if least > 0.0 && most / least >= 100.0 { Axis::log(column) } else { Axis::linear(column) }
+    let label = words::axis(column);
+    if least > 0.0 && most / least >= 100.0 { Axis::log(&label) } else { Axis::linear(&label) }
 }
 
 /// Who was complete when, over all seeds; who never was counts too.
 fn completions(plan: &Plan, table: &Table) -> Figure {
-    distribution(plan, table, "completion_s", "time from start to the last block, s")
+    distribution(plan, table, "completion_s", "time from start to the last block [s]")
 }
 
 /// A column as a cumulative distribution: one line per system and point.
@@ -84,7 +87,7 @@ fn distribution(plan: &Plan, table: &Table, column: &str, label: &str) -> Figure
     let at = table.column(column).unwrap_or(0);
     let mut groups: Vec<(String, usize, Vec<f64>)> = Vec::new();
     for row in &table.rows {
-        let key = label_of(&row[..keys]);
+        let key = label_of(plan, &row[..keys]);
         let place = groups.iter().position(|(known, ..)| *known == key);
         let place = place.unwrap_or_else(|| {
             groups.push((key, 0, Vec::new()));
@@ -93,12 +96,13 @@ fn distribution(plan: &Plan, table: &Table, column: &str, label: &str) -> Figure
         groups[place].1 += 1;
         groups[place].2.extend(row[at].number());
     }
+    let rows = if table.name == "completions" { "receivers" } else { &table.name };
     let mut figure = Figure::new(
         &format!("{}-{column}", table.name),
-        &format!("Distribution: {label}"),
+        &format!("Distribution of the {label}"),
         Kind::Cdf,
         Axis::linear(label),
-        Axis::linear("share").within(0.0, 1.0),
+        Axis::linear(&format!("share of {rows}")).within(0.0, 1.0),
     );
     for (label, total, values) in groups.into_iter().take(SERIES_MAX) {
         figure.series.push(Series::new(&label, &stats::cdf_of(&values, total)));
@@ -106,8 +110,12 @@ fn distribution(plan: &Plan, table: &Table, column: &str, label: &str) -> Figure
     figure
 }
 
-fn label_of(keys: &[Value]) -> String {
-    keys.iter().map(Value::show).collect::<Vec<_>>().join(", ")
+/// A system and its point, in words; axes with one value only are left out.
+fn label_of(plan: &Plan, keys: &[Value]) -> String {
+    let axes = plan.scenario.axes.iter().zip(&keys[1..]);
+    let varied = axes.filter(|(axis, _)| axis.values.len() > 1);
+    let words = varied.map(|(axis, value)| words::value(&axis.column, value));
+    std::iter::once(keys[0].show()).chain(words).collect::<Vec<_>>().join(", ")
 }
 
 /// What was written over time, for the first cell and seed of each system.
@@ -126,9 +134,11 @@ fn series(plan: &Plan, table: &Table) -> Vec<Figure> {
         }
         let name = format!("{what}-{system}");
         let at = figures.iter().position(|figure| figure.name == name).unwrap_or_else(|| {
-            let title = format!("{what}, {}", label_of(&row[..keys]));
-            let x = if what == "block_interval_s" { "interval number" } else { "time, s" };
-            let (x, y) = (Axis::linear(x), Axis::linear(&what));
+            let (y, seed) = (words::axis(&what), row[keys - 1].show());
+            let of = label_of(plan, &row[..keys - 1]);
+            let title = format!("{}: {of}, seed {seed}", words::title(&y));
+            let x = if what == "block_interval_s" { "interval number" } else { "time [s]" };
+            let (x, y) = (Axis::linear(x), Axis::linear(&y));
             figures.push(Figure::new(&name, &title, Kind::Step, x, y));
             figures.len() - 1
         });
@@ -141,7 +151,17 @@ fn series(plan: &Plan, table: &Table) -> Vec<Figure> {
             None => {}
         }
     }
+    // Rows stand in the order of time; lines in that of names.
+    for figure in &mut figures {
+        figure.series.sort_by(|a, b| natural(&a.label).cmp(&natural(&b.label)));
+    }
     figures
+}
+
+/// A name with its last number apart, so that `bulk 2` comes before `bulk 10`.
+fn natural(name: &str) -> (&str, u64) {
+    let head = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    (head, name[head.len()..].parse().unwrap_or(0))
 }
 
 /// Scalars that are drawn over the sweep.
@@ -149,11 +169,11 @@ const PLOTTED: [(&str, &str); 9] = [
     ("goodput_fraction", "goodput, of the bottleneck's payload capacity"),
     ("utilization", "utilization of the bottleneck"),
     ("jain", "Jain's index over the flows"),
-    ("queue_mean_packets", "mean queue, packets"),
-    ("fct_p95_rtt", "95th percentile of completion, round trips"),
+    ("queue_mean_packets", "mean queue [packets]"),
+    ("fct_p95_rtt", "95th percentile of completion [round trips]"),
     ("completion_median_ratio", "median completion, of the bound"),
     ("completion_last_ratio", "last completion, of the bound"),
-    ("control_kbps", "control, kb/s per member"),
+    ("control_kbps", "control per member [kb/s]"),
     ("duplicate_fraction", "duplicates, of all payload"),
 ];
 /// More lines cannot be told apart.

@@ -6,6 +6,7 @@ mod figures;
 mod folder;
 mod page;
 mod summary;
+mod words;
 
 pub use collect::tables;
 pub use figures::figures;

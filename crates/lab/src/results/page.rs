@@ -29,9 +29,11 @@ pub(super) fn page(
     let left_out = tables.iter().filter(|table| !small(table)).map(|table| table.name.as_str());
     let left_out: Vec<&str> = left_out.collect();
     let mut prose = vec![format!(
-        "Medians over {} seeds. Every scalar of every run is in runs.csv, quartiles and ranges are in \
-         summary.json.",
-        plan.seeds.len()
+        "{}. Every scalar of every run is in runs.csv, quartiles and ranges are in summary.json.",
+        match plan.seeds.len() {
+            1 => "One seed".to_owned(),
+            several => format!("Medians over {several} seeds"),
+        }
     )];
     if !left_out.is_empty() {
         prose.push(format!(

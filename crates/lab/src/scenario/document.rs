@@ -45,6 +45,8 @@ pub struct Scenario {
     pub systems: Vec<String>,
     /// What is varied, in the order of the file.
     pub axes: Vec<Axis>,
+    /// Whether the file has a `[quick]` part, applied or not.
+    pub has_quick: bool,
     /// Where files that the topology names are.
     pub folder: PathBuf,
     pub(crate) document: Document,
@@ -139,11 +141,13 @@ impl Scenario {
         let mut document = Document { sources, root };
         document.take_in_topology(load)?;
         let quick = document.take("quick");
+        let has_quick = quick.is_some();
         if let Some(quick) = quick.filter(|_| variation.is_quick) {
             document.apply_quick(quick).map_err(|fault| document.sources.error(&fault))?;
         }
         document.apply(&variation.set)?;
-        document.scenario(name).map_err(|fault| document.sources.error(&fault))
+        let scenario = document.scenario(name).map_err(|fault| document.sources.error(&fault))?;
+        Ok(Scenario { has_quick, ..scenario })
     }
 
     /// All points of the sweep, the last axis the fastest.
@@ -311,6 +315,7 @@ impl Document {
             seeds,
             systems,
             axes,
+            has_quick: false,
             folder: PathBuf::new(),
             document,
         })
@@ -368,6 +373,7 @@ fn experiment(root: &Node, system: usize) -> Result<Experiment, Fault> {
     if warmup >= duration {
         return Err(Fault::new(&reader.span_of("warmup"), "`warmup` is not before `duration`"));
     }
+    check_starts(&work, list(tree, "workload", "what there is to do")?, duration)?;
     let measure = reader.node("measure").map_or(Ok(Measure::default()), measure::read)?;
     measure.check(&work, wire)?;
     let topology = match reader.node("topology") {
@@ -412,6 +418,18 @@ fn duration(reader: &mut Reader<'_>, work: &Work) -> Result<Duration, Fault> {
         return Err(Fault::new(&reader.span_of("duration"), text));
     }
     Ok(duration)
+}
+
+/// Connections that would begin when the run is over measure nothing.
+fn check_starts(work: &Work, nodes: &[Node], duration: Duration) -> Result<(), Fault> {
+    let Work::Connections(workloads) = work else { return Ok(()) };
+    for (workload, node) in workloads.iter().zip(nodes) {
+        if workload.active.0 >= duration {
+            let span = Reader::of(node, "[[workload]]")?.span_of("start");
+            return Err(Fault::new(&span, "`start` is not before the run's `duration`"));
+        }
+    }
+    Ok(())
 }
 
 /// Transports carry connections, overlays bring files.

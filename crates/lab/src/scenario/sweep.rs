@@ -49,6 +49,11 @@ fn read_axis(key: &str, entry: &Entry) -> Result<Axis, Fault> {
         return Err(Fault::new(&entry.node.span, text));
     }
     let (values, unit) = values(&nodes);
+    let mut written = std::collections::BTreeSet::new();
+    if let Some(twice) = nodes.iter().find(|node| !written.insert(brief(node))) {
+        let text = format!("{key:?} has one value twice; a point of a sweep is run once");
+        return Err(Fault::new(&twice.span, text));
+    }
     // The column is completed by `name_columns`.
     Ok(Axis { column: unit, paths, values, span: entry.key_span.clone(), nodes })
 }
@@ -172,10 +177,10 @@ pub(super) fn brief(node: &Node) -> String {
         Value::Table(tree) => {
             let parts = tree.in_order().into_iter();
             let parts: Vec<String> =
-                parts.map(|(key, entry)| format!("{key}={}", brief(&entry.node))).collect();
+                parts.map(|(key, entry)| format!("{key} {}", brief(&entry.node))).collect();
             parts.join(" ")
         }
-        Value::List(items) => items.iter().map(brief).collect::<Vec<_>>().join(" "),
+        Value::List(items) => items.iter().map(brief).collect::<Vec<_>>().join(", "),
         Value::Text(text) => text.clone(),
         Value::Integer(number) => number.to_string(),
         Value::Float(number) => number.to_string(),

@@ -117,6 +117,7 @@ fn each_mistake_gets_one_sentence_with_its_line() {
             "25: `kind` cannot be \"mise\"; did you mean \"mice\"?",
         ),
         ("kind = \"mice\"", "", "24: [[workload]] needs `kind`"),
+        ("kind = \"bulk\"", "kind = \"bulk\"\ncount = 0", "21: `count` is 0, and no flow"),
         ("name = \"fast\"", "name = \"reno\"", "14: two systems are called \"reno\""),
         (
             "transport = \"fast\"",
@@ -131,6 +132,9 @@ fn each_mistake_gets_one_sentence_with_its_line() {
         ("transport = \"fast\"", "overlay = \"star\"", "14: the system \"fast\" is an overlay"),
         ("[0, 0.01]", "[]", "32: \"topology.bottleneck.loss\" has no values"),
         ("[0, 0.01]", "0.01", "32: \"topology.bottleneck.loss\" is a list of values"),
+        ("[0, 0.01]", "[0, 0.01, 0]", "32: \"topology.bottleneck.loss\" has one value twice"),
+        ("kind = \"bulk\"", "kind = \"bulk\"\nsize = \"0B\"", "21: `size` is above zero"),
+        ("kind = \"bulk\"", "kind = \"bulk\"\nstart = \"10s\"", "21: `start` is not before"),
         ("[0, 0.01]", "{ from = 0, to = 1, steps = 1 }", "32: `steps` is from 2"),
         ("[0, 0.01]", "{ from = 0, to = 1, steps = 3, log = true }", "32: equal ratios need"),
         (
@@ -173,6 +177,14 @@ fn a_value_that_only_one_point_has_is_reported_where_it_stands() {
     let text = good().replace("\"topology.bottleneck.loss\"", "\"workload.mice.shape\"");
     let error = error_of(&text).unwrap();
     assert!(error.starts_with("test.toml:32: `shape` is 0"), "{error}");
+}
+
+#[test]
+fn a_sweep_down_to_no_flows_is_refused_at_its_line() {
+    let text = good()
+        .replace("\"topology.bottleneck.loss\" = [0, 0.01]", "\"workload.bulk.count\" = [4, 2, 0]");
+    let error = error_of(&text).unwrap();
+    assert!(error.starts_with("test.toml:32: `count` is 0"), "{error}");
 }
 
 #[test]

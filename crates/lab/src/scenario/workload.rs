@@ -163,6 +163,10 @@ fn read_bulk(reader: &mut Reader<'_>) -> Result<WorkloadKind, Fault> {
         Some(Value::Text(text)) if text == "endless" => None,
         _ => reader.optional("size")?.map(|Bytes(bytes)| bytes),
     };
+    if size == Some(0) {
+        let text = "`size` is above zero; a flow without an end is \"endless\"";
+        return Err(Fault::new(&reader.span_of("size"), text));
+    }
     Ok(WorkloadKind::Bulk {
         count: count(reader)?,
         size,
@@ -213,6 +217,10 @@ fn above_zero(reader: &mut Reader<'_>, key: &'static str) -> Result<Duration, Fa
 
 fn count(reader: &mut Reader<'_>) -> Result<Option<u32>, Fault> {
     match reader.optional("count")? {
+        Some(0) => {
+            let text = "`count` is 0, and no flow measures nothing; leave the workload out";
+            Err(Fault::new(&reader.span_of("count"), text))
+        }
         Some(count) if count > FLOWS_MAX => {
             let text = format!("`count` is {count}, and at most {FLOWS_MAX} flows are possible");
             Err(Fault::new(&reader.span_of("count"), text))

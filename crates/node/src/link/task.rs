@@ -9,6 +9,7 @@ use crate::tls::record::{Keys, RECORD_LEN_MAX, RecordError, record_len};
 use anabranch_proto::link::MESSAGE_LEN_MAX;
 use anabranch_proto::overlay::DownReason;
 use anabranch_proto::time::{Time, earliest};
+use socket2::SockRef;
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -62,6 +63,8 @@ struct Task {
     reader: FrameReader,
     receiver: Receiver,
     transmitter: Transmitter,
+    /// Unsent bytes above which the kernel was last told to take no more.
+    kernel_backlog: u64,
     /// The start of a record whose end has not come.
     carry: Vec<u8>,
     /// When a rate limit lets this link go on, if one holds it up.
@@ -86,6 +89,7 @@ pub(crate) async fn run(
         open,
         reader: FrameReader::new(MESSAGE_LEN_MAX),
         transmitter: Transmitter::new(seal),
+        kernel_backlog: 0,
         carry: Vec::new(),
         limited_until: None,
         sleep: Box::pin(tokio::time::sleep(Duration::ZERO)),
@@ -212,13 +216,25 @@ impl Task {
             self.group.counters.wire_up.fetch_add(count as u64, Ordering::Relaxed);
         }
         let mut state = self.link.lock();
-        state.session.set_pipe_unsent(self.transmitter.backlog());
+        state.session.set_pipe_unsent(self.receiver.now, self.transmitter.backlog());
+        let backlog = state.session.backlog();
         if state.session.is_flushed() && self.transmitter.is_empty() {
             state.session.fail(DownReason::Local);
         }
         drop(state);
         self.receiver.drain();
+        self.bound_kernel(backlog)?;
         Ok(count > 0)
+    }
+
+    /// Lets the kernel hold as much as the session wants to wait there.
+    fn bound_kernel(&mut self, backlog: u64) -> io::Result<()> {
+        if backlog == self.kernel_backlog {
+            return Ok(());
+        }
+        self.kernel_backlog = backlog;
+        SockRef::from(&self.stream)
+            .set_tcp_notsent_lowat(u32::try_from(backlog).unwrap_or(u32::MAX))
     }
 
     /// Prepares to sleep until the socket, the session or the clock has something to do; false

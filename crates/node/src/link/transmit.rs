@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 /// Payload of a fragment: with its head it fills a record, so payload is read from the store
 /// straight to where it is sealed.
 pub(crate) const FRAGMENT_LEN: u32 = (PLAIN_LEN_MAX - frame::HEAD_LEN) as u32;
-/// Records that are sealed ahead of the socket: few, so that what is sent is decided late, and
-/// enough for one write to be worth its system call.
+/// Records that are sealed ahead of the socket at most, on a fast path: few, so that what is sent
+/// is decided late, and enough for one write to be worth its system call.
 const RECORDS: usize = 5;
 
 /// A fragment that the session has given and that no record holds yet.
@@ -93,7 +93,8 @@ impl Transmitter {
         outbox: &mut VecDeque<LinkEvent>,
     ) -> Result<Filled, RecordError> {
         let limit = &group.core.up;
-        while self.bytes.len() - self.end >= RECORD_LEN_MAX {
+        let backlog = link.look(|session| session.backlog()) as usize;
+        while self.bytes.len() - self.end >= RECORD_LEN_MAX && self.end < backlog {
             if !self.has_unsealed() && !link.look(|session| session.wants_transmit()) {
                 break;
             }

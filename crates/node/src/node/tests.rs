@@ -1,6 +1,7 @@
 //! What somebody who speaks the protocol badly, or without the right, achieves.
 
 use super::*;
+use crate::ErrorKind;
 use crate::link::hello::{self, Membership};
 use crate::tls::handshake::Secured;
 use crate::tls::record::{HEAD_LEN, PLAIN_LEN_MAX, TAIL_LEN};
@@ -21,16 +22,21 @@ async fn within<T>(test: impl Future<Output = T>) -> T {
 
 /// A source on loopback that shares a file of `len` bytes in blocks of 16 KiB.
 async fn source(dir: &TempDir, len: usize, limit_up: Option<u64>) -> (Node, Group) {
+    source_of(System::Star, dir, len, limit_up).await
+}
+
+async fn source_of(
+    system: System,
+    dir: &TempDir,
+    len: usize,
+    limit_up: Option<u64>,
+) -> (Node, Group) {
     let path = dir.path().join("file");
     let mut bytes = vec![0; len];
     blake3::Hasher::new().finalize_xof().fill(&mut bytes);
     std::fs::write(&path, bytes).unwrap();
     let node = node(dir, limit_up).await;
-    let options = ShareOptions {
-        system: System::Star,
-        block_size: Some(16 * 1024),
-        ..ShareOptions::default()
-    };
+    let options = ShareOptions { system, block_size: Some(16 * 1024), ..ShareOptions::default() };
     let group = node.share(&path, options).await.unwrap();
     (node, group)
 }
@@ -285,6 +291,26 @@ async fn a_member_that_falls_silent_is_pinged_and_given_up_within_seconds() {
         let ping = HEAD_LEN + 12 + TAIL_LEN;
         assert!(heard.len() >= 3 * ping, "{}", heard.len());
         node.close().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_of_a_system_that_only_the_simulator_runs_is_refused_and_nothing_is_created() {
+    within(async {
+        let dir = tempfile::tempdir().unwrap();
+        let (sharing, group) = source_of(System::BitTorrent, &dir, 100_000, None).await;
+        let other = tempfile::tempdir().unwrap();
+        let fetching = node(&other, None).await;
+        let into = other.path().join("received");
+        let options = FetchOptions::new(into.clone());
+        let error = fetching.fetch(group.ticket(), options).await.expect_err("is refused");
+        assert_eq!(error.kind(), ErrorKind::Capability);
+        assert_eq!(error.kind().exit_code(), 8);
+        assert!(error.to_string().starts_with("this group runs bittorrent, which is"), "{error}");
+        assert!(!into.exists());
+        fetching.close().await;
+        sharing.close().await;
     })
     .await;
 }

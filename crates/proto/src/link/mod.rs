@@ -15,8 +15,10 @@
 //! The session names blocks; the driver puts their bytes into the fragments it is told to send,
 //! and takes them out of the fragments that arrive.
 //!
+//! How much may wait below a session follows what its pipe sends ([`backlog`]).
 //! Rates are limited with the token buckets of [`bucket`], which drivers share among links.
 
+pub mod backlog;
 pub mod bucket;
 pub mod estimate;
 pub mod frame;

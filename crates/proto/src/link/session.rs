@@ -6,6 +6,7 @@
 //! backlog is reported with [`Session::set_pipe_unsent`]; at [`Session::next_deadline`],
 //! [`Session::handle_deadline`].
 
+use super::backlog::{self, Backlog};
 use super::estimate::Rtt;
 use super::frame::{Bye, Channel, Frame};
 use super::{FRAGMENT_LEN_MAX, HEADER_LEN_MAX, MESSAGE_LEN_MAX};
@@ -19,17 +20,19 @@ use thiserror::Error;
 /// A session's parameters; the defaults suit links from 100 kb/s to 10 Gb/s.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// Blocks are accepted while fewer unsent bytes than this wait in the session and the pipe.
-    /// Default 32 KiB: two fragments, so the pipe never runs dry between two blocks; raised, a
-    /// block waits longer in front of the socket.
+    /// Blocks are accepted while fewer unsent bytes than this, and than four times the backlog,
+    /// wait in the session and the pipe. Default 32 KiB: two fragments, so the pipe never runs dry
+    /// between two blocks; raised, a block waits longer in front of the socket.
     pub low_water: u64,
+    /// What may wait unsent in the pipe.
+    pub backlog: backlog::Bounds,
     /// Bytes of queued messages beyond which the far side is taken for dead. Default 4 MiB.
     pub control_bytes_max: usize,
     /// A ping goes out after this long without a sign of life. Default 2 s.
     pub ping_after: Duration,
     /// The link is down after this long without a sign of life. Default 8 s.
     pub dead_after: Duration,
-    /// Payload bytes of a fragment, at most [`FRAGMENT_LEN_MAX`].
+    /// Payload bytes of a fragment, at most [`FRAGMENT_LEN_MAX`]; fewer when the backlog is.
     pub fragment_len: u32,
 }
 
@@ -37,6 +40,7 @@ impl Default for LinkConfig {
     fn default() -> LinkConfig {
         LinkConfig {
             low_water: 32 * 1024,
+            backlog: backlog::Bounds::default(),
             control_bytes_max: 4 * 1024 * 1024,
             ping_after: Duration::from_secs(2),
             dead_after: Duration::from_secs(8),
@@ -127,6 +131,9 @@ pub struct Session {
     blocks: VecDeque<BlockOut>,
     blocks_unsent: u64,
     pipe_unsent: u64,
+    /// Bytes of frames given to the pipe.
+    pulled: u64,
+    backlog: Backlog,
     refused: bool,
     abort_pending: bool,
     incoming: Option<BlockIn>,
@@ -152,6 +159,7 @@ impl Session {
     pub fn new(config: impl Into<Arc<LinkConfig>>, now: Time) -> Session {
         let config = config.into();
         debug_assert!((1..=FRAGMENT_LEN_MAX).contains(&config.fragment_len));
+        let backlog = Backlog::new(&config.backlog, now);
         Session {
             // The first ping goes out at once: it measures the round trip.
             ping_at: Some(now),
@@ -161,6 +169,8 @@ impl Session {
             blocks: VecDeque::new(),
             blocks_unsent: 0,
             pipe_unsent: 0,
+            pulled: 0,
+            backlog,
             refused: false,
             abort_pending: false,
             incoming: None,
@@ -202,7 +212,7 @@ impl Session {
     /// [`Event::Room`] follows.
     pub fn try_send_block(&mut self, block: BlockIndex, len: u32, header: Vec<u8>) -> bool {
         debug_assert!(header.len() <= HEADER_LEN_MAX && len > 0);
-        if self.down || self.closing || self.unsent() >= self.config.low_water {
+        if self.down || self.closing || self.unsent() >= self.low_water() {
             self.refused = true;
             return false;
         }
@@ -229,9 +239,13 @@ impl Session {
     /// The next frame for the pipe; control goes between fragments. For a
     /// [`Frame::Fragment`] the payload is the bytes of the block [`Session::sending`] names.
     pub fn poll_transmit(&mut self) -> Option<Frame> {
-        let frame = self.next_frame();
-        self.has_sent |= frame.is_some();
-        frame
+        let frame = self.next_frame()?;
+        self.has_sent = true;
+        self.pulled += match &frame {
+            Frame::Fragment { len } => u64::from(*len),
+            other => other.wire_len() as u64,
+        };
+        Some(frame)
     }
 
     fn next_frame(&mut self) -> Option<Frame> {
@@ -253,7 +267,8 @@ impl Session {
             let (block, len) = (current.block, current.len);
             return Some(Frame::BlockStart { block, len, header, proof: Vec::new() });
         }
-        let len = self.config.fragment_len.min(current.len - current.sent);
+        let len_max = u64::from(self.config.fragment_len).min(self.backlog.limit().max(1)) as u32;
+        let len = len_max.min(current.len - current.sent);
         current.sent += len;
         self.blocks_unsent -= u64::from(len);
         self.block_bytes_out += u64::from(len);
@@ -287,9 +302,20 @@ impl Session {
     }
 
     /// The driver says how many bytes it has put into the pipe that the pipe has not sent.
-    pub fn set_pipe_unsent(&mut self, bytes: u64) {
+    pub fn set_pipe_unsent(&mut self, now: Time, bytes: u64) {
         self.pipe_unsent = bytes;
+        self.backlog.update(&self.config.backlog, now, self.pulled.saturating_sub(bytes));
         self.check_room();
+    }
+
+    /// How many bytes should wait unsent in the pipe at most: the driver pulls no more frames
+    /// while more do.
+    pub fn backlog(&self) -> u64 {
+        self.backlog.limit()
+    }
+
+    fn low_water(&self) -> u64 {
+        self.config.low_water.min(self.backlog.limit() * 4)
     }
 
     /// A frame arrived (for a fragment: with its payload, which the driver keeps).
@@ -453,7 +479,7 @@ impl Session {
     }
 
     fn check_room(&mut self) {
-        if self.refused && !self.closing && !self.down && self.unsent() < self.config.low_water {
+        if self.refused && !self.closing && !self.down && self.unsent() < self.low_water() {
             self.refused = false;
             self.events.push_back(Event::Room);
         }

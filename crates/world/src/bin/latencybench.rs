@@ -15,19 +15,42 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: latencybench [--nodes N] [--links L (each dials)] [--rate MESSAGES_PER_SECOND]
     [--secs VIRTUAL_SECONDS (measured, after two for the set-up)] [--seed S] [--idle (no messages)]";
 
-/// Bytes of a message.
-const MESSAGE_LEN: usize = 40;
+/// What a member says.
+const MESSAGE: &[u8] = &[0; 40];
 
 /// From a member's start to its dials.
 const DIAL_AFTER: Duration = Duration::from_millis(10);
 
+/// Links that a member speaks on; it does not speak on more.
+const SPOKEN_MAX: usize = 15;
+
 /// A member that chats.
 struct Chatter {
+    /// Whom it dials, until it has.
     peers: Vec<PeerInfo>,
-    links: Vec<LinkId>,
+    /// The first `spoken` of these.
+    links: [LinkId; SPOKEN_MAX],
+    spoken: u32,
     interval: Option<Duration>,
     at: Option<Time>,
     stats: Stats,
+}
+
+impl Chatter {
+    fn add(&mut self, link: LinkId) {
+        if let Some(place) = self.links.get_mut(self.spoken as usize) {
+            *place = link;
+            self.spoken += 1;
+        }
+    }
+
+    fn remove(&mut self, link: LinkId) {
+        let spoken = &self.links[..self.spoken as usize];
+        if let Some(place) = spoken.iter().position(|other| *other == link) {
+            self.links.copy_within(place + 1.., place);
+            self.spoken -= 1;
+        }
+    }
 }
 
 impl Overlay for Chatter {
@@ -46,17 +69,17 @@ impl Overlay for Chatter {
                 let offset = interval.map(|nanos| below(ctx.rng, nanos.max(1)) as u64);
                 self.at = offset.map(|offset| ctx.now + Duration::from_nanos(offset));
             }
-            Input::LinkUp { link, .. } => self.links.push(link),
-            Input::LinkDown { link, .. } => self.links.retain(|other| *other != link),
+            Input::LinkUp { link, .. } => self.add(link),
+            Input::LinkDown { link, .. } => self.remove(link),
             Input::Message { .. } => self.stats.messages_bad += 1,
             Input::Deadline => {
                 if let (Some(at), Some(interval)) = (self.at, self.interval)
                     && ctx.now >= at
                 {
                     self.at = Some(at + interval);
-                    if !self.links.is_empty() {
-                        let link = self.links[below(ctx.rng, self.links.len())];
-                        ctx.send(link, vec![0; MESSAGE_LEN]);
+                    if self.spoken > 0 {
+                        let link = self.links[below(ctx.rng, self.spoken as usize)];
+                        ctx.send(link, MESSAGE.to_vec());
                         self.stats.requests += 1;
                     }
                 }
@@ -153,8 +176,9 @@ fn world(seed: u64, nodes: u32, links: usize, interval: Option<Duration>) -> Sim
         let me = setup.me.id.to_string();
         let mut rng = anabranch_proto::random::stream(seed, &me, "latencybench");
         let peers = (0..links).map(|_| info(below(&mut rng, nodes as usize) as u32)).collect();
-        let (stats, links) = (Stats::default(), Vec::new());
-        Box::new(Chatter { peers, links, interval, at: None, stats }) as Box<dyn Overlay + Send>
+        let (links, stats) = ([LinkId(0); SPOKEN_MAX], Stats::default());
+        let chatter = Chatter { peers, links, spoken: 0, interval, at: None, stats };
+        Box::new(chatter) as Box<dyn Overlay + Send>
     };
     let mut sim = Sim::new(config, ms(25), Box::new(factory));
     for number in 0..nodes {

@@ -2,10 +2,12 @@
 //!
 //! `cargo run -p anabranch-world --release --bin simulate -- --nodes 100 --rate-mbit 6`
 
+use anabranch_proto::link::backlog::Bounds;
 use anabranch_proto::overlay::System;
 use anabranch_proto::time::{Duration, Time};
 use anabranch_world::bounds;
 use anabranch_world::flags::{Flags, wall_clock};
+use anabranch_world::meter::Series;
 use anabranch_world::sim::{Completion, Congestion, Overhead, Quantum, Sim};
 use anabranch_world::story::Story;
 use anabranch_world::terrain::{Tcp, Terrain};
@@ -17,7 +19,7 @@ const USAGE: &str = "usage: simulate [--nodes N] [--size BYTES] [--block BYTES] 
     [--rtt-ms T] [--seed S] [--system bullet-prime|star|bittorrent] [--quantum-us Q (0: exact)]
     [--limit-s VIRTUAL_SECONDS] [--slow PERCENT (the last receiver's rate)] [--check]
     [--topology FILE (its hosts are the nodes, the first the source) [--wire fluid|packet]
-    [--congestion cubic|newreno] [--notsent BYTES] [--tls]]";
+    [--congestion cubic|newreno] [--backlog BYTES] [--tls]] [--timeline]";
 
 struct Options {
     nodes: usize,
@@ -33,8 +35,9 @@ struct Options {
     check: bool,
     world: Option<World>,
     congestion: Congestion,
-    notsent: Option<u64>,
+    backlog: Option<u64>,
     has_tls: bool,
+    has_timeline: bool,
 }
 
 /// What is said by a topology file instead of rates and a delay.
@@ -56,6 +59,9 @@ fn main() -> ExitCode {
     let mut sim = story(&options).build();
     let outcome = sim.run(Time::ZERO + options.limit, Sim::is_complete);
     report(&options, &sim, started.elapsed());
+    if options.has_timeline {
+        report_timeline(&sim);
+    }
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
@@ -95,8 +101,9 @@ fn options() -> Result<Options, String> {
         check: flags.take_switch("check"),
         world: world(&mut flags)?,
         congestion: flags.take("congestion")?.unwrap_or_default(),
-        notsent: flags.take("notsent")?,
+        backlog: flags.take("backlog")?,
         has_tls: flags.take_switch("tls"),
+        has_timeline: flags.take_switch("timeline"),
     };
     flags.finish()?;
     if options.nodes < 2 || options.block == 0 || options.size == 0 {
@@ -141,7 +148,9 @@ fn story(options: &Options) -> Story {
         .configure(|config| {
             (config.quantum, config.check) = (quantum, check);
             config.congestion = options.congestion;
-            config.notsent = options.notsent.unwrap_or(config.notsent);
+            if let Some(bytes) = options.backlog {
+                config.link.backlog = Bounds::fixed(bytes);
+            }
             if options.has_tls {
                 config.overhead = Overhead::TlsTcp;
             }
@@ -226,6 +235,39 @@ fn report_traffic(sim: &Sim, row: &impl Fn(&str, String)) {
         format!("{requests}, again: {lost} lost, {slow} slow, {bad} refused, {endgame} at the end"),
     );
     row("depth of the tree", depth.to_string());
+}
+
+/// Second by second: how much of its uplink the source fills, and what receivers get and send.
+fn report_timeline(sim: &Sim) {
+    let mbit = |bytes: u64| bytes as f64 * 8.0 / 1e6;
+    let hosts: Vec<_> = sim.hosts().collect();
+    let receivers = hosts.len() - 1;
+    let until = |series: &anabranch_world::meter::Series, second: u64| {
+        series.bytes_until(Time::from_secs_f64(second as f64))
+    };
+    let per_receiver = |which: fn(&anabranch_world::meter::Meter) -> &Series, second: u64| {
+        let rates = hosts[1..].iter().map(|&host| {
+            let series = which(sim.meter(host));
+            until(series, second + 1) - until(series, second)
+        });
+        let rates: Vec<f64> = rates.map(mbit).collect();
+        let mean = rates.iter().sum::<f64>() / receivers as f64;
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        (mean, least, rates.iter().copied().fold(0.0, f64::max))
+    };
+    let last = sim.completions().last().map_or(sim.now(), |done| done.at);
+    println!(
+        "second  source out   receivers in: mean, least, most   out: mean, least, most (Mb/s of payload)"
+    );
+    for second in 0..last.as_secs_f64().ceil() as u64 {
+        let source = &sim.meter(hosts[0]).payload_out;
+        let out = mbit(until(source, second + 1) - until(source, second));
+        let (mean, least, most) = per_receiver(|meter| &meter.payload_in, second);
+        let (mean_out, least_out, most_out) = per_receiver(|meter| &meter.payload_out, second);
+        println!(
+            "{second:>6}  {out:>10.2}   {mean:>18.2} {least:>6.2} {most:>6.2}   {mean_out:>9.2} {least_out:>6.2} {most_out:>6.2}"
+        );
+    }
 }
 
 fn quantile(done: &[Completion], receivers: usize, share: f64) -> Option<&Completion> {

@@ -8,13 +8,13 @@ use anabranch_world::sweep::{self, Subject};
 use std::ops::Range;
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: sweep [--seeds A..B] [--system bullet-prime|star|bittorrent] [--threads N]
-    [--show FAILURES] [--verbose]";
+const USAGE: &str = "usage: sweep [--seeds A..B] [--system bullet-prime|star|bittorrent]
+    [--wire fluid|packet] [--threads N] [--show FAILURES] [--verbose]";
 
 struct Options {
     seeds: Range<u64>,
     system: System,
+    is_packet: bool,
     threads: usize,
     is_verbose: bool,
     show: usize,
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         }
     };
     let subject = Subject::of(options.system);
+    let subject = if options.is_packet { subject.on_packets() } else { subject };
     if options.is_verbose {
         for seed in options.seeds.clone() {
             println!("{:#?}", Scenario::draw(seed, subject.survives_source));
@@ -61,12 +62,21 @@ fn options() -> Result<Options, String> {
     let options = Options {
         seeds: range(&text)?,
         system: flags.take("system")?.unwrap_or_default(),
+        is_packet: is_packet(flags.take::<String>("wire")?.as_deref())?,
         threads: flags.take("threads")?.unwrap_or(cores),
         show: flags.take("show")?.unwrap_or(10),
         is_verbose: flags.take_switch("verbose"),
     };
     flags.finish()?;
     Ok(options)
+}
+
+fn is_packet(wire: Option<&str>) -> Result<bool, String> {
+    match wire {
+        None | Some("fluid") => Ok(false),
+        Some("packet") => Ok(true),
+        Some(other) => Err(format!("--wire {other}: fluid or packet is wanted")),
+    }
 }
 
 fn range(text: &str) -> Result<Range<u64>, String> {

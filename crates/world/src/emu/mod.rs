@@ -124,6 +124,12 @@ impl Emulator {
         &self.namespaces.leftovers
     }
 
+    /// Lets a program that is about to be started end with this process, however that ends: a killed
+    /// emulator leaves no command behind. To be called by the thread that starts it.
+    pub fn bind(command: &mut std::process::Command) {
+        system::end_with_us(command);
+    }
+
     /// Ends the run, with every process in its namespaces, removes everything and tells what
     /// happened.
     pub fn finish(mut self) -> Result<Report, EmuError> {

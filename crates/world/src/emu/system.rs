@@ -2,12 +2,14 @@
 //! is here.
 #![expect(
     unsafe_code,
-    reason = "three system calls have no safe wrapper; each says why it is sound"
+    reason = "four system calls have no safe wrapper; each says why it is sound"
 )]
 
 use nix::errno::Errno;
 use nix::libc;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// Priority among real-time threads, 1 to 99: above every ordinary program, below what the
 /// machine's owner may have set higher with care.
@@ -40,6 +42,22 @@ pub(super) fn be_real_time() -> Result<(), Errno> {
     // SAFETY: the call reads one `sched_param`, which lives until it returns; 0 is this thread.
     let result = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
     Errno::result(result).map(drop)
+}
+
+/// Lets the kernel kill the program that `command` starts when the thread that starts it ends, however
+/// that comes: `kill -9` of this process leaves no orphan.
+pub(super) fn end_with_us(command: &mut Command) {
+    let parent = std::process::id();
+    let ask = move || {
+        nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+        // The parent may have ended before it was asked.
+        match nix::unistd::getppid().as_raw().try_into() == Ok(parent) {
+            true => Ok(()),
+            false => Err(std::io::ErrorKind::NotFound.into()),
+        }
+    };
+    // SAFETY: between fork and exec only two system calls are made and nothing is allocated.
+    unsafe { command.pre_exec(ask) };
 }
 
 /// Keeps every page of the process in memory once it has been touched.

@@ -76,6 +76,13 @@ impl Agenda {
         self.heap.peek()
     }
 
+    /// The link of an arrival near the front: of 0, the first, 1 and 2, 3 to 6 and so on each comes
+    /// before some that are later in this order.
+    pub(crate) fn link_near(&self, place: usize) -> Option<u32> {
+        let due = self.heap.as_slice().get(place).filter(|due| due.kind() == Kind::Arrival)?;
+        Some(due.index)
+    }
+
     pub(crate) fn push(&mut self, due: Due) {
         self.heap.push(due);
     }

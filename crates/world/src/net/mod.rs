@@ -57,6 +57,7 @@ pub use observe::{Observer, Step};
 pub use packet::{Carried, Packet};
 pub use stats::{Cause, ClassStats, Count, LinkStats, Queued};
 
+use crate::prefetch::prefetch;
 use crate::topology::routes::Routes;
 use crate::topology::{Change, Changed, LinkIx, NodeIx, Topology};
 use anabranch_proto::random;
@@ -181,6 +182,7 @@ impl<B: Carried> Network<B> {
         while let Some(&due) = self.agenda.first().filter(|due| due.at <= now) {
             self.done = due.at;
             self.seen = self.seen.max(due.at);
+            self.look_ahead();
             if let Some(slot) = self.carry_out(due)
                 && let Some(packet) = self.store.remove(slot)
             {
@@ -189,6 +191,18 @@ impl<B: Carried> Network<B> {
         }
         self.seen = self.seen.max(now);
         None
+    }
+
+    /// Asks for the memory that the next events need, a step more for those that come sooner: many
+    /// links do not fit any cache.
+    fn look_ahead(&self) {
+        let link = |place| self.agenda.link_near(place).map(|link| &self.links[link as usize]);
+        (7..15).filter_map(link).for_each(prefetch);
+        (3..7).filter_map(link).for_each(Link::look_in);
+        for unit in (1..3).filter_map(link).filter_map(Link::first) {
+            self.store.look_at(unit.slot);
+            self.routes.look_at(unit.hop + 1);
+        }
     }
 
     /// What was counted at a link, up to the latest time that was polled or sent at.

@@ -1,6 +1,7 @@
 //! What travels: a packet with its body, the store that keeps packets while they are under way,
 //! and the few words of each that links move around.
 
+use crate::prefetch::prefetch;
 use crate::topology::NodeIx;
 use anabranch_proto::transport::{self, XcpHeader};
 
@@ -99,6 +100,11 @@ impl<B> Store<B> {
             self.free.push(slot);
         }
         packet
+    }
+
+    /// Asks for a packet's memory ahead of time.
+    pub(crate) fn look_at(&self, slot: u32) {
+        self.slots.get(slot as usize).into_iter().for_each(prefetch);
     }
 
     pub(crate) fn get(&self, slot: u32) -> Option<&Packet<B>> {

@@ -1,6 +1,7 @@
 //! Routes as packets use them: computed once per pair into one arena, found by (from, to) in
 //! constant time. A packet carries its place in the arena.
 
+use crate::prefetch::prefetch;
 use crate::topology::NodeIx;
 use crate::topology::routes::Routes;
 
@@ -44,6 +45,11 @@ impl RouteTable {
     pub(crate) fn link(&self, hop: u32) -> Option<u32> {
         let link = self.arena[hop as usize];
         (link != END).then_some(link)
+    }
+
+    /// Asks for a place of the arena ahead of time.
+    pub(crate) fn look_at(&self, hop: u32) {
+        self.arena.get(hop as usize).into_iter().for_each(prefetch);
     }
 
     /// Where `key` is in the table, or would be.

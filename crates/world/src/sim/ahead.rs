@@ -1,94 +1,100 @@
-//! Looking ahead: what the coming events need is read a little before they are handled.
+//! Looking ahead: what the coming events need is fetched a little before they are handled.
 //!
 //! The state of a hundred thousand hosts lies outside every cache, and most of an event's time would
-//! be waiting for memory, one line after the other. The coming events are known, so what they
-//! need is read for a batch of them at once: the processor waits for many lines together. Three
-//! steps, because each says where the next lies: end, session and host, member. Nothing depends on
-//! what is read.
+//! be waiting for memory, one line after the other. The coming events are known, so the processor is
+//! told what they will need while it works on others. Three steps, because each says where the next
+//! lies: end, session and host, member. Nothing depends on what is looked at.
 
-use super::wire::End;
-use super::{Sim, Wire};
+use super::Sim;
+use super::host::Host;
 use crate::event::Event;
-use std::hint::black_box;
+use crate::prefetch::prefetch;
+use anabranch_proto::id::LinkId;
 
-/// Events per batch.
-pub(super) const BATCH: usize = 32;
+/// Events between the three steps, and from the last to the event itself.
+const STEP: usize = 6;
 
 impl Sim {
-    /// Reads ahead for the next batches; once per batch.
+    /// Looks at the events one, two and three steps ahead; once per event.
     pub(super) fn look_ahead(&self) {
-        let batch = |number: usize| {
-            (number * BATCH..(number + 1) * BATCH).map_while(|steps| self.queue.ahead(steps))
-        };
-        let mut sum = 0;
-        batch(2).for_each(|event| sum ^= self.look_at_place(event));
-        batch(1).for_each(|event| sum ^= self.look_at_session(event));
-        batch(0).for_each(|event| sum ^= self.look_at_member(event));
-        black_box(sum);
+        if let Some(event) = self.queue.ahead(3 * STEP) {
+            self.look_at_place(event);
+        }
+        if let Some(event) = self.queue.ahead(2 * STEP) {
+            self.look_at_session(event);
+        }
+        if let Some(event) = self.queue.ahead(STEP) {
+            self.look_at_member(event);
+        }
     }
 
-    fn look_at_place(&self, event: Event) -> u64 {
+    fn look_at_place(&self, event: Event) {
         match event {
             Event::MemberDue { host } => self.look_at_host(host),
-            Event::Deliver { flow: end, .. } | Event::SessionDue { end } => {
-                let host = self.ends.get(end as usize).map_or(0, |end| end.host);
-                let pipe = self.pipes.get(end as usize).map_or(0, |pipe| pipe.arrives_after.0);
-                u64::from(host) ^ pipe
-            }
-            _ => 0,
-        }
-    }
-
-    fn look_at_session(&self, event: Event) -> u64 {
-        let end = match event {
-            Event::MemberDue { host } => return self.look_in_member(host),
-            Event::Deliver { flow, .. } => flow ^ 1,
-            Event::SessionDue { end } => end,
-            _ => return 0,
-        };
-        let Some(state) = self.ends.get(end as usize) else { return 0 };
-        look_at(state) ^ self.look_at_host(state.host)
-    }
-
-    /// On the latency wire reads what a message on `end` needs, all at once; always true.
-    pub(super) fn look_at_link(&self, end: u32) -> bool {
-        if self.config.wire == Wire::Latency
-            && let (Some(state), Some(pipe)) =
-                (self.ends.get(end as usize), self.pipes.get(end as usize))
-        {
-            black_box(look_at(state) ^ pipe.arrives_after.0);
-        }
-        true
-    }
-
-    fn look_at_member(&self, event: Event) -> u64 {
-        match event {
             Event::Deliver { flow, .. } => {
-                self.ends.get((flow ^ 1) as usize).map_or(0, |end| self.look_in_member(end.host))
+                self.look_at_link(flow / 2);
+                self.pipes.get(flow as usize).into_iter().for_each(prefetch);
             }
-            _ => 0,
+            Event::SessionDue { end } => self.look_at_link(end / 2),
+            _ => {}
         }
     }
 
-    fn look_at_host(&self, host: u32) -> u64 {
-        self.hosts.get(host as usize).map_or(0, |host| {
-            host.due.0 ^ u64::from(host.incarnation) ^ host.meter.total.control_out
-        })
+    fn look_at_session(&self, event: Event) {
+        match event {
+            Event::MemberDue { host } => self.look_in_member(host),
+            Event::Deliver { flow, .. } => {
+                if let Some(end) = self.ends.get((flow ^ 1) as usize) {
+                    end.session.as_deref().into_iter().for_each(prefetch);
+                    self.look_at_host(end.host);
+                }
+                if let Some(pipe) = self.pipes.get(flow as usize) {
+                    self.frames.look_at(&pipe.frames);
+                }
+            }
+            Event::SessionDue { end } => {
+                if let Some(end) = self.ends.get(end as usize) {
+                    end.session.as_deref().into_iter().for_each(prefetch);
+                    self.look_at_host(end.host);
+                }
+            }
+            _ => {}
+        }
     }
 
-    fn look_in_member(&self, host: u32) -> u64 {
-        let member = self.hosts.get(host as usize).and_then(|host| host.member.as_ref());
-        member.map_or(0, |member| {
-            member.next_deadline().map_or(0, |at| at.0) ^ member.stats().requests
-        })
+    fn look_at_member(&self, event: Event) {
+        if let Event::Deliver { flow, .. } = event {
+            if let Some(end) = self.ends.get((flow ^ 1) as usize) {
+                self.look_in_member(end.host);
+            }
+            if let Some(pipe) = self.pipes.get(flow as usize) {
+                self.frames.look_in(&pipe.frames);
+            }
+        }
     }
-}
 
-fn look_at(end: &End) -> u64 {
-    end.session.as_ref().map_or(0, |session| {
-        let deadline = session.next_deadline().map_or(0, |at| at.0);
-        let measured = session.measured();
-        let rtt = measured.rtt.map_or(0, |rtt| u64::from(rtt.subsec_nanos()));
-        deadline ^ measured.unsent ^ rtt ^ u64::from(session.wants_transmit())
-    })
+    /// Both ends of a link.
+    pub(super) fn look_at_link(&self, link: u32) {
+        let first = link as usize * 2;
+        self.ends.get(first..first + 2).into_iter().for_each(prefetch);
+    }
+
+    /// The ends of `link` must be there by now.
+    pub(super) fn look_at_session_of(&self, host: u32, link: LinkId) {
+        if let Some(end) = self.end_of(host, link)
+            && let Some(state) = self.ends.get(end as usize)
+        {
+            state.session.as_deref().into_iter().for_each(prefetch);
+            self.pipes.get(end as usize).into_iter().for_each(prefetch);
+        }
+    }
+
+    fn look_at_host(&self, host: u32) {
+        self.hosts.get(host as usize).into_iter().for_each(Host::look_at);
+    }
+
+    fn look_in_member(&self, host: u32) {
+        let member = self.hosts.get(host as usize).and_then(|host| host.member.as_deref());
+        member.into_iter().for_each(prefetch);
+    }
 }

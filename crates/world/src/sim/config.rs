@@ -93,9 +93,6 @@ pub struct Config {
     pub overhead: Overhead,
     /// On the packet wire: the congestion control. Default CUBIC.
     pub congestion: Congestion,
-    /// On the packet wire: a pipe takes frames while fewer bytes than this wait unsent in TCP.
-    /// Default 128 KiB, as real links set `TCP_NOTSENT_LOWAT`. Raised, messages wait longer.
-    pub notsent: u64,
     /// The sessions' parameters.
     pub link: LinkConfig,
     /// A dial that meets silence fails after this long. Default 3 s.
@@ -121,7 +118,6 @@ impl Config {
             quantum: Quantum::Adaptive,
             overhead: Overhead::None,
             congestion: Congestion::Cubic,
-            notsent: 128 * 1024,
             link: LinkConfig::default(),
             dial_timeout: Duration::from_secs(3),
             timer_step: Duration::from_micros(50),

@@ -3,6 +3,7 @@
 //! A pipe is a chain of slots. A slot that is free is used again at once, while it is still in the
 //! cache, and a pipe on which nothing is under way needs no memory of its own.
 
+use crate::prefetch::prefetch;
 use anabranch_proto::link::frame::Frame;
 
 const NONE: u32 = u32::MAX;
@@ -84,6 +85,19 @@ impl Frames {
             if let Some(frame) = frame.filter(|_| place < kept) {
                 self.push_back(chain, frame);
             }
+        }
+    }
+
+    /// Asks for the next frame's slot ahead of time.
+    pub(super) fn look_at(&self, chain: &Chain) {
+        self.slots.get(chain.first as usize).into_iter().for_each(prefetch);
+    }
+
+    /// Asks for the next message's bytes ahead of time; its slot must be there by now.
+    pub(super) fn look_in(&self, chain: &Chain) {
+        let slot = self.slots.get(chain.first as usize);
+        if let Some(Slot { frame: Some(Frame::Message { bytes, .. }), .. }) = slot {
+            prefetch(bytes.as_slice());
         }
     }
 

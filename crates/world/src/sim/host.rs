@@ -3,6 +3,7 @@
 use super::{Sim, Wire};
 use crate::clock::Clock;
 use crate::meter::Meter;
+use crate::prefetch::prefetch;
 use crate::units::Rate;
 use anabranch_proto::id::{BlockIndex, Contact, LinkId, PeerId, PeerInfo};
 use anabranch_proto::overlay::{FailReason, Holdings, Input, Overlay, Setup, Stats};
@@ -99,7 +100,7 @@ pub(super) enum Arrival {
 }
 
 /// What every event needs is at the front and in this order: a host has to be few lines of memory.
-#[repr(C)]
+#[repr(C, align(64))]
 pub(super) struct Host {
     pub(super) rng: Rng,
     pub(super) member: Option<Box<dyn Overlay + Send>>,
@@ -135,6 +136,13 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// Asks for what every event needs of it ahead of time.
+    pub(super) fn look_at(&self) {
+        prefetch(&self.rng);
+        prefetch(&self.clock);
+        prefetch(&self.incarnation);
+    }
+
     /// Whether it had everything when it started.
     pub(super) fn started_complete(&self) -> bool {
         self.life == Life::Up && self.lacked == 0

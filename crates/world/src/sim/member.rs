@@ -2,7 +2,7 @@
 
 use super::host::{Host, HostId, Life};
 use super::wire::End;
-use super::{Completion, Sim};
+use super::{Completion, Sim, Wire};
 use crate::event::Event;
 use anabranch_proto::id::{BlockIndex, LinkId};
 use anabranch_proto::link::frame::Channel;
@@ -11,6 +11,9 @@ use anabranch_proto::time::Time;
 
 impl Sim {
     pub(super) fn handle(&mut self, host: u32, input: Input) {
+        if self.hosts[host as usize].member.is_none() {
+            return;
+        }
         self.trace_input(host, &input);
         let state = &mut self.hosts[host as usize];
         let Host { member: Some(member), rng, holdings, clock, .. } = state else { return };
@@ -64,9 +67,14 @@ impl Sim {
 
     fn do_output(&mut self, host: u32, output: Output) {
         match output {
+            Output::Message { link, bytes } if self.config.wire == Wire::Latency => {
+                return self.put_aside(host, link, bytes);
+            }
+            _ => self.send_letters(),
+        }
+        match output {
             Output::Message { link, bytes } => {
                 if let Some(end) = self.end_of(host, link)
-                    && self.look_at_link(end)
                     && let Some(session) = &mut self.ends[end as usize].session
                 {
                     session.send(Channel::Overlay, bytes);
@@ -139,14 +147,15 @@ impl Sim {
         let deadline = state.member.as_ref().and_then(|member| member.next_deadline());
         if deadline.is_some_and(|at| at <= local) {
             state.deadline_last = Some(self.now);
-            self.give(host, Input::Deadline);
+            // Nothing else waits for it: an event begins when all that came before is done.
+            self.handle(host, Input::Deadline);
         } else {
             self.arm(host);
         }
     }
 
     /// The end of `link` at `host`, when there is a session.
-    fn end_of(&self, host: u32, link: LinkId) -> Option<u32> {
+    pub(super) fn end_of(&self, host: u32, link: LinkId) -> Option<u32> {
         let first = link.0.checked_mul(2)?;
         (first..first + 2).find(|&end| {
             self.ends.get(end as usize).is_some_and(|e| e.host == host && e.session.is_some())

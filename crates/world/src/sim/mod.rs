@@ -16,6 +16,7 @@ mod dial;
 mod fault;
 mod frames;
 mod host;
+mod letters;
 mod member;
 mod packets;
 mod view;
@@ -33,6 +34,7 @@ use crate::net::{Network, Packet};
 use crate::paths::Paths;
 use crate::terrain::Terrain;
 use crate::topology::Topology;
+use anabranch_proto::link::backlog::Bounds;
 use anabranch_proto::link::{FRAGMENT_LEN_MAX, LinkConfig};
 use anabranch_proto::overlay::{Outcome, Output};
 use anabranch_proto::time::{Duration, Time};
@@ -123,6 +125,7 @@ pub struct Sim {
     ends: Vec<End>,
     pipes: Vec<Pipe>,
     frames: frames::Frames,
+    letters: letters::Letters,
     dials: dial::Dials,
     script: Vec<Fault>,
     ready: VecDeque<u32>,
@@ -140,7 +143,7 @@ impl Sim {
     pub fn new(config: Config, delay: Duration, factory: Factory) -> Sim {
         let (fluid, trace) = (Fluid::new(Duration::from_millis(5)), TraceHash::new(config.seed));
         Sim {
-            link: Arc::new(config.link.clone()),
+            link: Arc::new(link_of(&config)),
             config,
             factory,
             now: Time::ZERO,
@@ -157,6 +160,7 @@ impl Sim {
             ends: Vec::new(),
             pipes: Vec::new(),
             frames: frames::Frames::default(),
+            letters: letters::Letters::default(),
             dials: dial::Dials::default(),
             script: Vec::new(),
             ready: VecDeque::new(),
@@ -236,7 +240,7 @@ impl Sim {
         }
         let looks_ahead = self.config.wire == Wire::Latency;
         while let Some(next) = self.next(limit) {
-            if looks_ahead && self.events.is_multiple_of(ahead::BATCH as u64) {
+            if looks_ahead {
                 self.look_ahead();
             }
             let is_turning_point = match next {
@@ -245,6 +249,7 @@ impl Sim {
                     self.handle_packet(packet)
                 }
                 Next::Event(time, event) => {
+                    self.send_letters_for(event);
                     self.count_event(time)?;
                     self.handle_event(event)
                 }
@@ -252,8 +257,11 @@ impl Sim {
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
-            if is_turning_point && stop(self) {
-                return Ok(true);
+            if is_turning_point {
+                self.send_letters();
+                if stop(self) {
+                    return Ok(true);
+                }
             }
         }
         self.now = self.now.max(limit);
@@ -268,6 +276,8 @@ impl Sim {
                 return Some(Next::Packet(time, packet));
             }
         }
+        let next = self.queue.next().filter(|next| *next <= limit);
+        self.send_letters_before(next);
         self.queue.pop_until(limit).map(|(time, event)| Next::Event(time, event))
     }
 
@@ -319,14 +329,12 @@ impl Sim {
 
     /// Hands in all inputs and pumps all ends that were touched, until nothing is left to do.
     fn settle(&mut self) {
-        loop {
+        while !(self.ready.is_empty() && self.touched.is_empty()) {
             if let Some(host) = self.ready.pop_front() {
                 self.drain_inbox(host);
             } else if let Some(end) = self.touched.pop() {
                 self.drain_session(end);
                 self.pump(end);
-            } else {
-                return;
             }
             if self.failure.is_some() {
                 return;
@@ -357,6 +365,15 @@ impl Sim {
         let (host, time) = (host.to_owned(), self.now);
         self.failure.get_or_insert(SimError::Violation { host, time, what });
     }
+}
+
+/// On the fluid wire nothing waits below a session, so its fragments need not be short.
+fn link_of(config: &Config) -> LinkConfig {
+    let mut link = config.link.clone();
+    if config.wire != Wire::Packet {
+        link.backlog = Bounds::fixed(link.backlog.max);
+    }
+    link
 }
 
 /// What a run does next.

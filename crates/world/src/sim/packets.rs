@@ -2,7 +2,7 @@
 //!
 //! An end's frames are written to its endpoint as byte counts, and popped at the other end when
 //! their last byte has arrived in order. As a socket's driver does, a pipe takes frames while less
-//! than [`super::Config::notsent`] waits unsent in TCP; applications read at once.
+//! than the session's backlog waits unsent in TCP; applications read at once.
 //!
 //! Connections begin as on the other wires, by timed events over the paths' propagation delays
 //! (see [`super`]): the set-up's packets load no queue and are never lost, and TCP starts without
@@ -12,6 +12,7 @@ use super::host::Life;
 use super::{Config, Sim, SimError};
 use crate::event::Event;
 use crate::net::{Network, Packet};
+use crate::prefetch::prefetch;
 use crate::terrain::Port;
 use crate::topology::{Changed, LinkIx, NodeIx, Topology};
 use crate::units::Rate;
@@ -182,7 +183,7 @@ impl Sim {
         };
         let Some(session) = &mut self.ends[end as usize].session else { return };
         let before = connection.written;
-        while connection.tcp.unsent() < self.config.notsent
+        while connection.tcp.unsent() < session.backlog()
             && let Some(frame) = session.poll_transmit()
         {
             let (payload, control) = super::wire::split_len(&frame);
@@ -206,7 +207,7 @@ impl Sim {
         let Some(session) = &self.ends[end as usize].session else { return };
         let most = self.config.link.low_water
             + u64::from(self.config.block_len)
-            + self.config.notsent
+            + self.config.link.backlog.max
             + anabranch_proto::link::MESSAGE_LEN_MAX as u64;
         let unsent = session.measured().unsent;
         if unsent > most {
@@ -330,6 +331,7 @@ impl Sim {
             return;
         }
         let now = self.now;
+        self.look_at_connection(end);
         match self.packets.as_mut().and_then(|packets| packets.at(end)) {
             Some(connection) => {
                 connection.tcp.handle(now, packet.body);
@@ -337,6 +339,16 @@ impl Sim {
             }
             None => self.answer_with_reset(host, &packet),
         }
+    }
+
+    /// Asks for all that a packet for `end` needs, so that it comes together.
+    fn look_at_connection(&self, end: u32) {
+        let connection = self.packets.as_ref().and_then(|packets| {
+            packets.connections.get(end as usize).and_then(|connection| connection.as_deref())
+        });
+        connection.into_iter().for_each(prefetch);
+        let end = self.ends.get(end as usize);
+        end.and_then(|end| end.session.as_deref()).into_iter().for_each(prefetch);
     }
 
     /// A machine that runs and knows nothing of a connection says so.
@@ -395,6 +407,8 @@ impl Sim {
 
     /// Tells the session what waits unsent, when that has changed.
     fn note_unsent(&mut self, end: u32) {
+        let host = self.ends[end as usize].host;
+        let now = self.hosts[host as usize].clock.local(self.now);
         let Some(connection) = self.packets.as_mut().and_then(|packets| packets.at(end)) else {
             return;
         };
@@ -404,8 +418,8 @@ impl Sim {
         if !has_changed && unsent > 0 {
             return;
         }
-        session.set_pipe_unsent(unsent);
-        if unsent < self.config.notsent && session.wants_transmit() {
+        session.set_pipe_unsent(now, unsent);
+        if unsent < session.backlog() && session.wants_transmit() {
             self.touched.push(end);
         }
         self.end_if_flushed(end);

@@ -16,7 +16,8 @@ use anabranch_proto::overlay::{DownReason, Input};
 use anabranch_proto::time::{Duration, Time};
 use std::sync::Arc;
 
-/// One side of a link.
+/// One side of a link. Both fit one line of memory.
+#[repr(align(32))]
 pub(super) struct End {
     pub(super) host: u32,
     pub(super) peer: u32,
@@ -34,18 +35,21 @@ impl End {
     }
 }
 
-/// The frames on their way from one end to the other.
+/// The frames on their way from one end to the other: one line of memory.
+#[repr(align(64))]
 pub(super) struct Pipe {
     /// In flight, and at the back those in service.
     pub(super) frames: Chain,
     in_service: u32,
-    payload: u64,
-    control: u64,
+    /// Bytes of the parcel in service.
+    payload: u32,
+    control: u32,
     /// Pulled, and left for the next parcel.
     held: Option<Box<Frame>>,
     /// Frames that would have arrived while the path was cut: what TCP sends again.
     held_back: u32,
-    delay: Duration,
+    /// In nanoseconds.
+    delay: u64,
     cap: f64,
     /// The far host is gone without a word: nothing is acknowledged, so nothing more is sent.
     is_dead: bool,
@@ -69,6 +73,7 @@ impl Sim {
             if self.config.wire == Wire::Fluid {
                 self.fluid.add_flow(host, peer, cap);
             }
+            self.letters.note_delay(nanos(delay));
             self.ends.push(End { host, peer, class, session: None, incoming: None });
             self.pipes.push(Pipe {
                 frames: Chain::default(),
@@ -77,7 +82,7 @@ impl Sim {
                 control: 0,
                 held: None,
                 held_back: 0,
-                delay,
+                delay: nanos(delay),
                 cap,
                 is_dead: false,
                 was_open: false,
@@ -120,16 +125,17 @@ impl Sim {
         if self.pipes[end as usize].in_service > 0 {
             return;
         }
+        let host_at = self.ends[end as usize].host as usize;
         let Some(session) = &mut self.ends[end as usize].session else { return };
         if self.config.wire == Wire::Latency {
-            return self.pump_latency(end);
+            return self.pump_latency(end, self.now, None);
         }
         let pipe = &mut self.pipes[end as usize];
         let Some(is_control) = pipe.load(session, &mut self.frames) else {
             return self.fluid.stop(self.now, end, &mut self.queue);
         };
-        let bytes = pipe.payload + pipe.control;
-        session.set_pipe_unsent(bytes);
+        let bytes = u64::from(pipe.payload + pipe.control);
+        session.set_pipe_unsent(self.hosts[host_at].clock.local(self.now), bytes);
         // Room is refused above the low-water mark, so at most one block and one parcel exceed it.
         let bound = self.config.link.low_water + u64::from(self.config.block_len) + bytes;
         let unsent = session.measured().unsent;
@@ -143,7 +149,9 @@ impl Sim {
         self.drain_session(end);
     }
 
-    fn pump_latency(&mut self, end: u32) {
+    /// Sends what the session at `end` has, as of `now`; `sequence` is its arrival's place in the
+    /// order of events, the next one otherwise.
+    pub(super) fn pump_latency(&mut self, end: u32, now: Time, sequence: Option<u64>) {
         let state = &mut self.ends[end as usize];
         let Some(session) = &mut state.session else { return };
         let pipe = &mut self.pipes[end as usize];
@@ -161,8 +169,11 @@ impl Sim {
         session.trim();
         if frames > 0 {
             let overhead = self.config.overhead.bytes(control);
-            self.hosts[state.host as usize].meter.sent(self.now, 0, control, overhead);
-            self.send_off(end, frames);
+            self.hosts[state.host as usize].meter.sent(now, 0, control, overhead);
+            let sequence = sequence.unwrap_or_else(|| self.queue.reserve());
+            pipe.arrives_after = pipe.arrives_after.max(pipe.after(now));
+            let deliver = Event::Deliver { flow: end, frames };
+            self.queue.push_at(pipe.arrives_after, sequence, deliver);
         }
         self.end_if_flushed(end);
     }
@@ -173,14 +184,15 @@ impl Sim {
         }
         let pipe = &mut self.pipes[flow as usize];
         let frames = std::mem::take(&mut pipe.in_service);
-        let (payload, control) = (pipe.payload, pipe.control);
+        let (payload, control) = (u64::from(pipe.payload), u64::from(pipe.control));
         let overhead = self.config.overhead.bytes(payload + control);
         let host = self.ends[flow as usize].host;
         self.hosts[host as usize].meter.sent(self.now, payload, control, overhead);
         self.trace.add((u64::from(flow) << 32) | (payload + control));
         self.send_off(flow, frames);
+        let local = self.hosts[host as usize].clock.local(self.now);
         if let Some(session) = &mut self.ends[flow as usize].session {
-            session.set_pipe_unsent(0);
+            session.set_pipe_unsent(local, 0);
         }
         self.end_if_flushed(flow);
         self.drain_session(flow);
@@ -189,7 +201,7 @@ impl Sim {
 
     fn send_off(&mut self, flow: u32, frames: u32) {
         let pipe = &mut self.pipes[flow as usize];
-        pipe.arrives_after = pipe.arrives_after.max(self.now + pipe.delay);
+        pipe.arrives_after = pipe.arrives_after.max(pipe.after(self.now));
         self.queue.push(pipe.arrives_after, Event::Deliver { flow, frames });
     }
 
@@ -225,8 +237,27 @@ impl Sim {
             }
         }
         self.hosts[host as usize].meter.received(self.now, payload, control);
+        let told = if frames == 1 { session.poll_event() } else { None };
         self.trace.add((u64::from(end) << 32) | (payload + control));
+        if let Some(Told::Message { channel: Channel::Overlay, bytes }) = told {
+            // One frame has only this to tell, and nothing else waits for the member: no inbox.
+            self.touch(end);
+            return self.handle(host, Input::Message { link: LinkId(end / 2), bytes });
+        }
+        told.into_iter().for_each(|told| self.tell(end, told));
         self.drain_session(end);
+        self.touch(end);
+    }
+
+    /// Lets `end` be pumped before this event is over. On the latency wire, where nothing waits for
+    /// room, only when it has something to send: its pipe is not read from memory in vain.
+    fn touch(&mut self, end: u32) {
+        if self.config.wire == Wire::Latency {
+            let Some(session) = &mut self.ends[end as usize].session else { return };
+            if !session.wants_transmit() {
+                return session.trim();
+            }
+        }
         self.touched.push(end);
     }
 
@@ -236,7 +267,7 @@ impl Sim {
         let clock = self.hosts[state.host as usize].clock;
         let coming = end ^ 1;
         if self.config.wire == Wire::Fluid
-            && self.fluid.is_flowing(coming, self.now - self.pipes[coming as usize].delay)
+            && self.fluid.is_flowing(coming, self.pipes[coming as usize].before(self.now))
         {
             // Part of a parcel has arrived: on a slow link a whole one can take longer than
             // silence is borne.
@@ -248,7 +279,7 @@ impl Sim {
             self.queue.push(at, Event::SessionDue { end });
         }
         self.drain_session(end);
-        self.touched.push(end);
+        self.touch(end);
     }
 
     /// The pipe is broken, as a reset from the far host says.
@@ -265,36 +296,39 @@ impl Sim {
 
     /// Turns what the session at `end` has to tell into inputs.
     pub(super) fn drain_session(&mut self, end: u32) {
-        let (host, link) = (self.ends[end as usize].host, LinkId(end / 2));
-        loop {
-            let state = &mut self.ends[end as usize];
-            let Some(told) = state.session.as_mut().and_then(|session| session.poll_event()) else {
-                return;
-            };
-            match told {
-                Told::Message { channel: Channel::Overlay, bytes } => {
-                    self.give(host, Input::Message { link, bytes });
-                }
-                // No driver here has content messages: every block is verifiable.
-                Told::Message { channel: Channel::Content, .. } => {}
-                Told::BlockStart { block, header, .. } => {
-                    state.incoming = Some(Box::new((block, header)));
-                }
-                Told::Fragment { last: false, .. } => {}
-                Told::Fragment { last: true, .. } => {
-                    if let Some((block, header)) = state.incoming.take().map(|incoming| *incoming) {
-                        let is_corrupt = self.hosts[state.peer as usize].spec.corrupt;
-                        let arrival = Arrival::Block { end, block, header, is_corrupt };
-                        self.give_arrival(host, arrival);
-                    }
-                }
-                Told::BlockAborted { block } => {
-                    state.incoming = None;
-                    self.give(host, Input::BadBlock { link, block, corrupt: false });
-                }
-                Told::Room => self.give(host, Input::Room { link }),
-                Told::Down { reason } => self.on_down(end, reason),
+        while let Some(session) = &mut self.ends[end as usize].session
+            && let Some(told) = session.poll_event()
+        {
+            self.tell(end, told);
+        }
+    }
+
+    fn tell(&mut self, end: u32, told: Told) {
+        let state = &mut self.ends[end as usize];
+        let (host, link) = (state.host, LinkId(end / 2));
+        match told {
+            Told::Message { channel: Channel::Overlay, bytes } => {
+                self.give(host, Input::Message { link, bytes });
             }
+            // No driver here has content messages: every block is verifiable.
+            Told::Message { channel: Channel::Content, .. } => {}
+            Told::BlockStart { block, header, .. } => {
+                state.incoming = Some(Box::new((block, header)));
+            }
+            Told::Fragment { last: false, .. } => {}
+            Told::Fragment { last: true, .. } => {
+                if let Some((block, header)) = state.incoming.take().map(|incoming| *incoming) {
+                    let is_corrupt = self.hosts[state.peer as usize].spec.corrupt;
+                    let arrival = Arrival::Block { end, block, header, is_corrupt };
+                    self.give_arrival(host, arrival);
+                }
+            }
+            Told::BlockAborted { block } => {
+                state.incoming = None;
+                self.give(host, Input::BadBlock { link, block, corrupt: false });
+            }
+            Told::Room => self.give(host, Input::Room { link }),
+            Told::Down { reason } => self.on_down(end, reason),
         }
     }
 
@@ -305,7 +339,7 @@ impl Sim {
         self.give(host, Input::LinkDown { link: LinkId(end / 2), reason });
         // TCP's own reset says so on the packet wire.
         if !in_order && self.config.wire != Wire::Packet {
-            let at = self.now + self.pipes[end as usize].delay;
+            let at = self.pipes[end as usize].after(self.now);
             self.queue.push(at, Event::Break { end: end ^ 1 });
         }
         let state = &mut self.hosts[host as usize];
@@ -350,7 +384,8 @@ impl Sim {
         for end in 0..self.ends.len() as u32 {
             let (host, peer) = (self.ends[end as usize].host, self.ends[end as usize].peer);
             let pipe = &mut self.pipes[end as usize];
-            pipe.delay = self.paths.delay(host, peer);
+            pipe.delay = nanos(self.paths.delay(host, peer));
+            self.letters.note_delay(pipe.delay);
             let cap = self.paths.cap(host, peer);
             if pipe.is_dead || pipe.cap == cap {
                 continue;
@@ -368,6 +403,14 @@ impl Sim {
 }
 
 impl Pipe {
+    fn after(&self, sent: Time) -> Time {
+        Time(sent.0.saturating_add(self.delay))
+    }
+
+    fn before(&self, arrived: Time) -> Time {
+        Time(arrived.0.saturating_sub(self.delay))
+    }
+
     /// Pulls a parcel into service; whether it is all control, or `None` when there is nothing.
     fn load(&mut self, session: &mut Session, frames: &mut Frames) -> Option<bool> {
         (self.payload, self.control) = (0, 0);
@@ -383,16 +426,21 @@ impl Pipe {
             }
             is_control &= !is_block;
             let (payload, control) = split_len(&frame);
-            self.payload += payload;
-            self.control += control;
+            // A parcel is a fragment and what belongs before it: far below 4 GiB.
+            self.payload += payload as u32;
+            self.control += control as u32;
             self.in_service += 1;
             frames.push_back(&mut self.frames, frame);
-            if is_fragment || self.control >= u64::from(FRAGMENT_LEN_MAX) {
+            if is_fragment || self.control >= FRAGMENT_LEN_MAX {
                 break;
             }
         }
         (self.in_service > 0).then_some(is_control)
     }
+}
+
+fn nanos(delay: Duration) -> u64 {
+    u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A frame's bytes: (payload, control).

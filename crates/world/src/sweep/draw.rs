@@ -3,10 +3,10 @@
 //! Which kinds of faults a scenario has is drawn first, each by a coin of its own: so some have
 //! one kind only and many times, and some have all at once.
 
-use super::Subject;
+use super::{Subject, ground};
 use crate::bounds;
 use crate::clock::Clock;
-use crate::sim::{Config, Fault, HostId, HostSpec, Quantum, Sim};
+use crate::sim::{Config, Factory, Fault, HostId, HostSpec, Quantum, Sim, SimError};
 use crate::units::{Rate, kbit, ms};
 use anabranch_proto::random::{Rng, RngExt, below, stream};
 use anabranch_proto::time::{Duration, Time};
@@ -99,11 +99,24 @@ impl Scenario {
     }
 
     /// The world it plays in.
-    pub(super) fn world(&self, subject: &Subject) -> Sim {
+    pub(super) fn world(&self, subject: &Subject) -> Result<Sim, SimError> {
         let mut config = Config::new(self.seed, self.content_len, self.block_len);
         (config.check, config.quantum) = (true, self.quantum);
         let member = subject.member.clone();
-        let mut sim = Sim::new(config, self.delay_max, Box::new(move |setup| member(setup)));
+        let factory = Box::new(move |setup| member(setup));
+        let mut sim = if subject.is_packet {
+            let (topology, terrain) =
+                ground::of(self).map_err(|what| SimError::NotOnPackets { what })?;
+            Sim::over_packets(&topology, terrain, config, factory)
+        } else {
+            self.fluid_world(config, factory)
+        };
+        self.script.iter().for_each(|(at, fault)| sim.schedule(*at, fault.clone()));
+        Ok(sim)
+    }
+
+    fn fluid_world(&self, config: Config, factory: Factory) -> Sim {
+        let mut sim = Sim::new(config, self.delay_max, factory);
         let (seed, delay_max) = (self.seed, self.delay_max.as_nanos() as u64);
         sim.set_delays(Box::new(move |from, to| {
             let pair = u64::from(from.min(to)) << 32 | u64::from(from.max(to));
@@ -113,7 +126,6 @@ impl Scenario {
         self.hosts.iter().for_each(|spec| {
             sim.add_host(spec.clone());
         });
-        self.script.iter().for_each(|(at, fault)| sim.schedule(*at, fault.clone()));
         sim
     }
 

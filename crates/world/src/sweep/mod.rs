@@ -9,9 +9,13 @@
 //! that runs, every honest receiver that runs is complete within a bounded time. A receiver whose
 //! member gave up while faults lasted is started once more, as its user would.
 //!
+//! On the packet wire the same scenarios play over a star with losses and short queues, each drawn too;
+//! a path that is cut and heals there is TCP's to bear.
+//!
 //! A failure says which command replays it. The scenarios are drawn by [`draw`].
 
 pub mod draw;
+mod ground;
 
 use crate::sim::{Fault, HostId, Life, Sim, SimError};
 use anabranch_proto::overlay::{Overlay, Setup, System};
@@ -30,6 +34,8 @@ pub struct Subject {
     pub member: Arc<dyn Fn(Setup) -> Box<dyn Overlay + Send> + Send + Sync>,
     /// Whether receivers finish without the source once every block is out there.
     pub survives_source: bool,
+    /// Whether links carry packets, over a star with losses of its own, and are not fluid.
+    pub is_packet: bool,
 }
 
 impl Subject {
@@ -40,7 +46,14 @@ impl Subject {
             System::Star => false,
         };
         let member = Arc::new(move |setup| system.member(setup));
-        Subject { name: system.name().to_owned(), member, survives_source }
+        Subject { name: system.name().to_owned(), member, survives_source, is_packet: false }
+    }
+}
+
+impl Subject {
+    /// On the packet wire.
+    pub fn on_packets(self) -> Subject {
+        Subject { is_packet: true, ..self }
     }
 }
 
@@ -63,7 +76,7 @@ pub struct Passed {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error(
     "seed {seed}: {error}\nreplay: cargo run -p anabranch-world --release --bin sweep -- \
-     --seeds {seed}..{end} --system {system} --verbose",
+     --seeds {seed}..{end} --system {system} --wire {wire} --verbose",
     end = seed + 1
 )]
 pub struct Failed {
@@ -71,6 +84,8 @@ pub struct Failed {
     pub seed: u64,
     /// The system.
     pub system: String,
+    /// The wire.
+    pub wire: &'static str,
     /// What went wrong.
     pub error: SimError,
 }
@@ -129,7 +144,8 @@ impl Summary {
 
 /// Runs the scenario of one seed; every sixteenth twice, to see that it does the same again.
 pub fn run_seed(subject: &Subject, seed: u64) -> Result<Passed, Failed> {
-    let fail = |error| Failed { seed, system: subject.name.clone(), error };
+    let wire = if subject.is_packet { "packet" } else { "fluid" };
+    let fail = |error| Failed { seed, system: subject.name.clone(), wire, error };
     let scenario = Scenario::draw(seed, subject.survives_source);
     let passed = play(subject, &scenario).map_err(fail)?;
     if seed.is_multiple_of(16) {
@@ -146,7 +162,7 @@ pub fn run_seed(subject: &Subject, seed: u64) -> Result<Passed, Failed> {
 }
 
 fn play(subject: &Subject, scenario: &Scenario) -> Result<Passed, SimError> {
-    let mut sim = scenario.world(subject);
+    let mut sim = scenario.world(subject)?;
     let faults_end = play_faults(&mut sim, scenario)?;
     let retried = retry_failed(&mut sim);
     let required: Vec<HostId> = sim.hosts().skip(1).filter(|&host| is_due(&sim, host)).collect();

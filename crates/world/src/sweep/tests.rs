@@ -20,6 +20,17 @@ fn two_hundred_seeds_pass_on_bittorrent() {
 }
 
 #[test]
+fn sixty_seeds_pass_on_star_and_bittorrent_over_packets() {
+    for system in [System::Star, System::BitTorrent] {
+        let summary = run(&Subject::of(system).on_packets(), 0..60, 2);
+        if let Some(failed) = summary.failed.first() {
+            panic!("{} of 60 seeds failed; {failed}", summary.failed.len());
+        }
+        assert!(summary.due >= 50, "liveness was due in {} seeds only", summary.due);
+    }
+}
+
+#[test]
 fn the_draws_cover_every_kind_of_trouble() {
     let scenarios: Vec<Scenario> = (0..200).map(|seed| Scenario::draw(seed, true)).collect();
     let count = |has: &dyn Fn(&Scenario) -> bool| scenarios.iter().filter(|s| has(s)).count();
@@ -107,7 +118,8 @@ fn sweep_broken(how: Flaw) -> Failed {
         let inner = System::Star.member(setup);
         Box::new(Broken { inner, how, handled: 0 }) as Box<dyn Overlay + Send>
     });
-    let subject = Subject { name: "broken".into(), member, survives_source: false };
+    let subject =
+        Subject { name: "broken".into(), member, survives_source: false, is_packet: false };
     let summary = run(&subject, 0..8, 1);
     summary.failed.into_iter().next().expect("a broken member fails some seed")
 }

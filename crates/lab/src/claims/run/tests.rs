@@ -2,7 +2,8 @@ use super::*;
 use crate::claims::judge::Verdict;
 use crate::claims::library;
 
-const QUICK: Options<'_> = Options { mode: Mode::Quick, seeds: None, jobs: 2, cache: None };
+const QUICK: Options<'_> =
+    Options { mode: Mode::Quick, seeds: None, jobs: 2, cache: None, build: "tests" };
 
 #[test]
 fn every_claim_plans_in_both_modes() {
@@ -34,6 +35,15 @@ fn assert_found_out(id: &str) {
     assert_eq!(whole.verdict, Verdict::Holds, "{}", whole.measured);
     assert!(matches!(broken.verdict, Verdict::Differs(_)), "{}", broken.measured);
     assert!(!broken.values.is_empty(), "it must be measured to differ: {}", broken.verdict);
+}
+
+#[test]
+fn a_variant_that_is_not_broken_is_not_found_out() {
+    let mut claim = library::find(&["plt.loss".to_owned()]).unwrap().remove(0);
+    claim.broken.as_mut().unwrap().set.clear();
+    let options = Options { seeds: Some(vec![1]), ..QUICK };
+    let (_, broken) = super::broken(&claim, &options, &AtomicBool::new(false)).unwrap().unwrap();
+    assert_eq!(broken.verdict, Verdict::Holds, "{}", broken.measured);
 }
 
 #[test]

@@ -1,14 +1,16 @@
 use super::*;
 
+/// A session over a pipe that has been fast for long.
 fn session() -> Session {
-    let mut session = Session::new(LinkConfig::default(), Time::ZERO);
+    let backlog = backlog::Bounds::fixed(128 * 1024);
+    let mut session = Session::new(LinkConfig { backlog, ..LinkConfig::default() }, Time::ZERO);
     session.ping_at = None;
     session
 }
 
 fn pump(from: &mut Session, to: &mut Session) -> Vec<Event> {
     while let Some(frame) = from.poll_transmit() {
-        from.set_pipe_unsent(0);
+        from.set_pipe_unsent(Time::ZERO, 0);
         to.handle_frame(Time::ZERO, frame).unwrap();
     }
     std::iter::from_fn(|| to.poll_event()).collect()
@@ -43,7 +45,7 @@ fn a_block_is_refused_above_the_low_water_mark_and_one_room_event_follows() {
     assert!(!a.try_send_block(1, 100_000, vec![]));
     let mut rooms = 0;
     while a.poll_transmit().is_some() {
-        a.set_pipe_unsent(0);
+        a.set_pipe_unsent(Time::ZERO, 0);
         rooms += std::iter::from_fn(|| a.poll_event()).filter(|e| *e == Event::Room).count();
     }
     assert_eq!(rooms, 1);
@@ -51,11 +53,30 @@ fn a_block_is_refused_above_the_low_water_mark_and_one_room_event_follows() {
 }
 
 #[test]
+fn on_a_slow_pipe_fragments_are_short_and_few_bytes_wait_before_a_message() {
+    let mut a = Session::new(LinkConfig::default(), Time::ZERO);
+    a.ping_at = None;
+    for block in 0..40 {
+        // A block of 16 KiB each 400 ms, 1,638 bytes each 40 ms.
+        assert!(a.try_send_block(block, 16_384, vec![]));
+        for step in 1..=10 {
+            let now = Time((u64::from(block) * 400 + step * 40) * 1_000_000);
+            let frame = a.poll_transmit();
+            assert!(!matches!(frame, Some(Frame::Fragment { len }) if len > 4_096), "{frame:?}");
+            a.set_pipe_unsent(now, 0);
+        }
+    }
+    assert_eq!(a.backlog(), 4_096);
+    assert!(a.try_send_block(99, 16_384, vec![]));
+    assert!(!a.try_send_block(100, 16_384, vec![]), "one block waits, not two");
+}
+
+#[test]
 fn bytes_that_the_pipe_still_holds_count_against_room() {
     let mut a = session();
-    a.set_pipe_unsent(32 * 1024);
+    a.set_pipe_unsent(Time::ZERO, 32 * 1024);
     assert!(!a.try_send_block(0, 1, vec![]));
-    a.set_pipe_unsent(32 * 1024 - 1);
+    a.set_pipe_unsent(Time::ZERO, 32 * 1024 - 1);
     assert_eq!(a.poll_event(), Some(Event::Room));
     assert!(a.try_send_block(0, 1, vec![]));
 }
@@ -114,7 +135,7 @@ fn an_aborted_block_leaves_the_link_usable() {
         b.handle_frame(Time::ZERO, frame).unwrap();
     }
     a.abort_block();
-    a.set_pipe_unsent(0);
+    a.set_pipe_unsent(Time::ZERO, 0);
     assert!(a.try_send_block(4, 10, vec![]));
     let events = pump(&mut a, &mut b);
     assert!(events.contains(&Event::BlockAborted { block: 3 }));

@@ -201,6 +201,60 @@ fn the_epoch_grows_to_five_seconds_and_starts_over_when_members_join() {
     assert!(forest.nodes[0].interval() < Duration::from_secs(1));
 }
 
+/// Who has been delivered to `watcher` since the last look.
+fn seen(forest: &mut Forest, watcher: usize) -> std::collections::BTreeSet<PeerId> {
+    let samples = std::mem::take(&mut forest.delivered[watcher]);
+    samples.iter().flat_map(|sample| &sample.members).map(Member::peer).collect()
+}
+
+/// A new child of `parent` joins and its answers settle; no time passes.
+fn join(forest: &mut Forest, parent: usize) -> usize {
+    let (index, mut out) = (forest.nodes.len(), Vec::new());
+    forest.nodes.push(RanSub::new(Config::default(), Scope::All));
+    forest.nodes.iter_mut().for_each(|node| node.set_news(true));
+    forest.parents.push(Some(parent));
+    forest.delivered.push(Vec::new());
+    forest.nodes[index].attach(LinkId(parent as u32));
+    let (own, link) = (name(parent as u32), LinkId(index as u32));
+    forest.nodes[parent].child_joined(link, &mut forest.rng, Some(&own), &mut out);
+    forest.settle(parent, out);
+    // What it was told lets it answer at once.
+    let (own, mut out) = (name(index as u32), Vec::new());
+    let now = forest.now;
+    forest.nodes[index].handle_deadline(now, &mut forest.rng, Some(&own), &mut out);
+    forest.settle(index, out);
+    index
+}
+
+#[test]
+fn in_a_small_group_everybody_learns_of_a_new_member_before_the_epoch_ends() {
+    let mut forest = Forest::new(&[None, Some(0), Some(0), Some(1)], Scope::All, 10);
+    forest.run_epochs(15);
+    let epoch = forest.nodes[0].epoch;
+    (0..4).for_each(|index| drop(seen(&mut forest, index)));
+    // Below the deepest member: up to the root, and down to the other branch.
+    let new = join(&mut forest, 3);
+    for watcher in 0..4 {
+        let seen = seen(&mut forest, watcher);
+        assert!(seen.contains(&name(new as u32).peer()), "{watcher}: {seen:?}");
+    }
+    assert_eq!(forest.nodes[0].epoch, epoch);
+    // Nobody answered this epoch too early, or twice: the next ones go on as ever.
+    forest.run_epochs(3);
+    assert!(forest.nodes.iter().all(|node| node.population() == 5));
+}
+
+#[test]
+fn in_a_large_group_a_new_member_waits_for_the_epoch() {
+    let mut forest = Forest::new(&lopsided(40), Scope::All, 11);
+    forest.run_epochs(15);
+    (0..40).for_each(|index| drop(seen(&mut forest, index)));
+    for _ in 0..5 {
+        join(&mut forest, 2);
+    }
+    assert!((0..40).all(|index| forest.delivered[index].is_empty()));
+}
+
 #[test]
 fn the_way_down_to_a_member_is_known_where_its_name_came_up() {
     let parents = lopsided(9);

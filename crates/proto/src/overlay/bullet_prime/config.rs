@@ -35,6 +35,11 @@ pub struct Config {
     pub peers_max: usize,
     /// Most senders, when fewer than `peers_max` (Bullet §5.11 has 5). Default 25.
     pub senders_max: usize,
+    /// In a group of at most so many members everybody starts with everybody as peer, when the mean
+    /// round trip is longer than `long_path`. Default 25, as many as one may have; the paper's is 0.
+    pub everybody_max: usize,
+    /// See `everybody_max`. Default 100 ms.
+    pub long_path: Duration,
     /// Whether the numbers of peers adapt (Fig. 5). Default true.
     pub peers_adapt: bool,
     /// How often peers are judged, and the span over which their bandwidth is compared; RanSub
@@ -51,6 +56,9 @@ pub struct Config {
     /// Whether a member that holds clearly less than its senders asks each for one block more.
     /// Default true (not in the paper).
     pub catch_up: bool,
+    /// Whether a block that is long in coming at the end is asked of a second sender at once, and not
+    /// only when the first has given it back. Default true (not in the paper).
+    pub races_at_end: bool,
     /// Whether a source that is no faster than other senders is only asked for what no other has.
     /// Default true (not in the paper).
     pub spare_source: bool,
@@ -72,6 +80,8 @@ impl Default for Config {
             peers_min: 6,
             peers_max: 25,
             senders_max: 25,
+            everybody_max: 25,
+            long_path: Duration::from_millis(100),
             peers_adapt: true,
             judge_interval: Duration::from_secs(5),
             prune_sigma: 1.5,
@@ -79,6 +89,7 @@ impl Default for Config {
             outstanding_max: 50,
             outstanding_adapt: true,
             catch_up: true,
+            races_at_end: true,
             spare_source: true,
             in_front: InFront::default(),
             link_idle: Duration::from_secs(10),

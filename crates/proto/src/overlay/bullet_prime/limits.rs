@@ -37,6 +37,14 @@ impl PeerLimit {
         self.max = self.max.max(least).max(self.initial).min(self.bounds.1);
     }
 
+    /// Starts over from at least `peers`, as far as the bounds allow.
+    pub fn restart_from(&mut self, peers: usize) {
+        let peers = peers.min(self.bounds.1);
+        if peers > self.initial {
+            (self.initial, self.max, self.previous) = (peers, self.max.max(peers), None);
+        }
+    }
+
     /// With `peers` peers the bandwidth was `bandwidth` since the last call.
     pub fn update(&mut self, peers: usize, bandwidth: f64) {
         let previous = self.previous.replace((peers, bandwidth));
@@ -149,6 +157,21 @@ mod tests {
         limit.update(10, 5.0);
         limit.raise();
         assert!(limit.max() >= 11);
+    }
+
+    #[test]
+    fn a_set_starts_over_from_a_higher_number_once_and_never_beyond_its_bounds() {
+        let mut limit = limit();
+        limit.restart_from(8);
+        assert_eq!(limit.max(), 10);
+        limit.restart_from(20);
+        assert_eq!(limit.max(), 20);
+        limit.update(20, 5.0);
+        limit.update(21, 4.0);
+        limit.restart_from(20);
+        assert_eq!(limit.max(), 20, "what was learnt since is kept");
+        limit.restart_from(90);
+        assert_eq!(limit.max(), 25);
     }
 
     #[test]

@@ -54,6 +54,8 @@ const TICK_BUSY: Duration = Duration::from_millis(250);
 const TICK_QUIET: Duration = Duration::from_secs(1);
 /// How long the root may take to note an outcome before it is told again.
 const OUTCOME_RETRY: Duration = Duration::from_secs(2);
+/// With so few blocks left per sender, each block that comes is a reason to look after the others.
+const END_BLOCKS: usize = 6;
 /// Members whose outcome the root remembers.
 const OUTCOMES_MAX: usize = 1 << 20;
 
@@ -195,12 +197,14 @@ impl BulletPrime {
             Message::Withdrawn { block } => self.on_withdrawn(ctx, link, block),
             Message::Ready { have } => self.on_ready(ctx, link, &have),
             Message::Tree(message) => {
+                self.widen_push(ctx);
                 self.with_tree(ctx, |tree, ctx| tree.handle_message(ctx, link, message));
             }
             Message::RanSub(message) => {
                 let own = self.own_entry(ctx.holdings);
                 let mut out = Vec::new();
                 let (now, own) = (ctx.now, own.as_ref());
+                self.ransub.set_news(self.has_long_paths(ctx));
                 self.ransub.handle_message(now, ctx.rng, own, link, message, &mut out);
                 self.on_ransub(ctx, out);
             }
@@ -236,7 +240,7 @@ impl BulletPrime {
         self.finish_if_complete(ctx);
         if self.done_at.is_none() && self.download.is_endgame(ctx.holdings.held()) {
             let left = ctx.holdings.blocks() - ctx.holdings.held().count();
-            if left as usize <= 2 * self.download.senders().len() {
+            if left as usize <= END_BLOCKS * self.download.senders().len() {
                 self.download.rebalance(ctx, &mut self.stats);
             }
         }

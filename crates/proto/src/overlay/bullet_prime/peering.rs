@@ -17,12 +17,48 @@ impl BulletPrime {
         let me = self.setup.me.id;
         let members = sample.members.into_iter().filter(|entry| entry.info.id != me).collect();
         let sample = Sample { members, population: sample.population };
+        self.grow_with(ctx, sample.population as usize);
         self.candidates.refresh(ctx.rng, sample, ctx.holdings.held());
         if self.config.peers_adapt && ctx.now.since(self.judged_at) >= self.config.judge_interval {
             self.judge_peers(ctx);
         }
         self.replace_useless_sender(ctx);
         self.seek_senders(ctx);
+    }
+
+    /// A small group over long paths is a full mesh at first. TCP recovers from a loss in proportion
+    /// to the round trip: there, many thin connections fill an uplink and ten may not, and all is
+    /// over before adaptation has found that out. Over short paths more peers only make each block
+    /// take longer.
+    fn grow_with(&mut self, ctx: &Ctx<'_>, population: usize) {
+        if population <= self.config.everybody_max
+            && self.config.peers_adapt
+            && self.has_long_paths(ctx)
+        {
+            self.sender_limit.restart_from(population);
+            self.receiver_limit.restart_from(population);
+        }
+    }
+
+    /// Over long paths the source, which cannot know yet how large the group becomes, takes as many
+    /// children as a small one has.
+    pub(super) fn widen_push(&mut self, ctx: &Ctx<'_>) {
+        if !self.config.peers_adapt || !self.has_long_paths(ctx) {
+            return;
+        }
+        if let Some(push) = &mut self.push {
+            self.fan_out.restart_from(self.config.everybody_max);
+            push.set_fan_out(self.fan_out.max());
+            self.tree.set_root_children_max(self.fan_out.max().max(push.children()));
+        }
+    }
+
+    /// Whether the mean round trip to linked members is long.
+    pub(super) fn has_long_paths(&self, ctx: &Ctx<'_>) -> bool {
+        let rtts = self.directory.iter().filter_map(|(link, _)| ctx.links.measured(link).rtt);
+        let (sum, count) =
+            rtts.fold((0.0, 0.0), |(sum, n), rtt| (sum + rtt.as_secs_f64(), n + 1.0));
+        sum > self.config.long_path.as_secs_f64() * count
     }
 
     /// Asks candidates to be senders, as many at once as the limit allows (Bullet §4.2.2.1).

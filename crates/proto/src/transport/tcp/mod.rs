@@ -1,7 +1,7 @@
 //! TCP with SACK, as two ends of a connection of packets in virtual or real time.
 //!
 //! What a host of today does, by its RFCs: selective acknowledgements and their recovery (2018,
-//! 2883, 6675, 6937), the retransmission timer over timestamps (6298, 7323), limited transmit (3042),
+//! 2883, 6675, 6937), losses found by time and probes of the tail (8985), the retransmission timer over timestamps (6298, 7323), limited transmit (3042),
 //! delayed acknowledgements (5681), flow control with window updates and probes (9293), undoing
 //! (3522, 3708), over any [`CongestionControl`]. Offsets of 64 bits stand for sequence numbers.
 //!
@@ -18,14 +18,16 @@
 //!
 //! Deviations: there is no TIME-WAIT; an endpoint answers for as long as it is kept. SYN and FIN
 //! take no sequence number. Every packet carries a timestamp. The initial window is not reduced
-//! after a lost SYN. Not there: ECN, urgent data, Nagle's rule, tail loss probes, pacing.
+//! after a lost SYN. Not there: ECN, urgent data, Nagle's rule, pacing.
 //!
 //! Page: `docs/transports.md`.
 
+mod rack;
 pub mod receiver;
 pub mod rto;
 pub mod scoreboard;
 pub mod sender;
+mod tail_probe;
 
 use super::events::Events;
 use super::packet::{Body, Class, IP_LEN, Packet, Segment};
@@ -89,6 +91,7 @@ impl Config {
                 mss,
                 finds_lost_resends: false,
                 proportional: false,
+                rack_tlp: false,
                 undoes: false,
                 rto,
                 ..sender::Config::default()
@@ -314,16 +317,19 @@ impl Endpoint {
     fn data(&mut self, now: Time, out: Outgoing) -> Packet {
         let mut segment =
             Segment { seq: out.range.start, fin: out.fin, sent: now, ..Segment::default() };
-        self.receiver.fill(&mut segment);
-        let blocks = blocks_len(usize::from(segment.sack_len));
         let len = (out.range.end - out.range.start) as u32;
+        // A segment that was full when it was sent first has no room for blocks.
+        let room =
+            self.header_len.map_or_else(|| self.sender.mss().saturating_sub(len), |_| u32::MAX);
+        self.receiver.fill(&mut segment, room);
+        let blocks = blocks_len(usize::from(segment.sack_len));
         Packet { xcp: out.xcp, ..self.packet(segment, blocks, len) }
     }
 
     fn acknowledgement(&mut self, now: Time) -> Packet {
         let seq = self.sender.board().nxt();
         let mut segment = Segment { seq, sent: now, ..Segment::default() };
-        self.receiver.fill(&mut segment);
+        self.receiver.fill(&mut segment, u32::MAX);
         let blocks = blocks_len(usize::from(segment.sack_len));
         self.packet(segment, blocks, 0)
     }

@@ -314,13 +314,18 @@ impl Receiver {
         blocks_len(usize::from(self.twice.is_some()) + self.ranges.len())
     }
 
-    /// Writes the acknowledgement into a segment that goes now. Nothing is due after it.
-    pub fn fill(&mut self, segment: &mut Segment) {
+    /// Writes the acknowledgement into a segment that goes now, whose options may take
+    /// `options_max` bytes. Nothing is due after it, unless the blocks do not fit: then they go
+    /// with an acknowledgement of their own.
+    pub fn fill(&mut self, segment: &mut Segment, options_max: u32) {
         self.edge = self.edge_next();
         segment.has_ack = true;
         segment.ack = self.next;
         segment.window = self.edge - self.next;
         segment.fin_acked = self.is_finished();
+        if self.blocks_len() > options_max {
+            return;
+        }
         segment.echo = self.echo.take();
         segment.feedback = self.feedback.take();
         self.due = Due::No;

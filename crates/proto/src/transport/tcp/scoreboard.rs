@@ -117,6 +117,21 @@ impl Scoreboard {
         self.una < self.resent_to
     }
 
+    /// Behind the highest byte of which anything is known.
+    pub fn known(&self) -> u64 {
+        self.known.max(self.una)
+    }
+
+    /// Whether anything behind `offset` was resent.
+    pub fn was_resent_behind(&self, offset: u64) -> bool {
+        offset < self.resent_to
+    }
+
+    /// Whether anything is missing below the highest block that is neither lost nor resent.
+    pub fn has_doubtful(&self) -> bool {
+        self.runs.back().is_some_and(|run| run.state == State::Out)
+    }
+
     /// `bytes` were sent for the first time.
     pub fn sent(&mut self, bytes: u64) {
         self.nxt += bytes;
@@ -253,6 +268,32 @@ impl Scoreboard {
             }
         }
         self.judged = self.runs[last].end;
+        self.lost += news;
+        news
+    }
+
+    /// What is missing below `offset` and was not resent is lost. Gives its bytes.
+    pub fn lose_below(&mut self, offset: u64) -> u64 {
+        let mut news = 0;
+        for at in self.run_behind(self.judged)..self.runs.len() {
+            let run = self.runs[at];
+            if run.start >= offset {
+                break;
+            }
+            if run.state == State::Out {
+                let end = run.end.min(offset);
+                if end < run.end {
+                    if self.is_full() {
+                        break;
+                    }
+                    self.runs.insert(at + 1, Run { start: end, ..run });
+                }
+                self.runs[at] = Run { end, state: State::Lost, ..run };
+                news += end - run.start;
+                self.lost_from = self.lost_from.min(run.start);
+                self.judged = end;
+            }
+        }
         self.lost += news;
         news
     }

@@ -19,10 +19,13 @@
 //! was resent arrived twice (RFC 3708).
 
 mod acknowledged;
+mod timely;
 
+use super::rack::Rack;
 use super::rto::{Limits, Rto};
 use super::scoreboard::Scoreboard;
-use crate::time::{Duration, Time};
+use super::tail_probe::TailProbe;
+use crate::time::{Duration, Time, earliest};
 use crate::transport::CongestionControl;
 use crate::transport::packet::{Range, XcpHeader};
 
@@ -47,6 +50,9 @@ pub struct Config {
     /// Whether the last segment of a window is resent once when nothing else may be (RFC 6675 §4,
     /// rule 4). Default yes.
     pub rescues: bool,
+    /// Whether losses are found by time too, and the end of a flight is probed (RFC 8985), as in
+    /// Linux. Default yes.
+    pub rack_tlp: bool,
     /// Whether reactions to losses that were none are undone (RFC 3522, RFC 3708). Default yes.
     pub undoes: bool,
     /// Whether the control is told when the sender was idle for a time-out (RFC 5681 §4.1).
@@ -70,6 +76,7 @@ impl Default for Config {
             finds_lost_resends: true,
             proportional: true,
             rescues: true,
+            rack_tlp: true,
             undoes: true,
             idle_restart: true,
             burst_max: None,
@@ -103,6 +110,8 @@ pub struct Counts {
     pub timeouts: u64,
     /// Recoveries and time-outs undone.
     pub undone: u64,
+    /// Tail loss probes.
+    pub probes: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,6 +136,15 @@ enum Timer {
     Resend(Time),
     /// The peer's window keeps everything back (RFC 9293 §3.8.6.1).
     Persist(Time),
+}
+
+impl Timer {
+    fn at(self) -> Option<Time> {
+        match self {
+            Timer::Off => None,
+            Timer::Resend(at) | Timer::Persist(at) => Some(at),
+        }
+    }
 }
 
 /// What tells whether the last reaction was a mistake.
@@ -198,6 +216,8 @@ pub struct Sender {
     /// In a recovery, unless the pipe alone rules.
     proportion: Option<Proportion>,
     last_sent: Time,
+    rack: Rack,
+    tail: TailProbe,
     counts: Counts,
 }
 
@@ -224,6 +244,8 @@ impl Sender {
             doubt: None,
             proportion: None,
             last_sent: Time::ZERO,
+            rack: Rack::default(),
+            tail: TailProbe::default(),
             counts: Counts::default(),
             config,
         }
@@ -246,6 +268,11 @@ impl Sender {
     /// The control, to look at.
     pub fn congestion(&self) -> &dyn CongestionControl {
         &*self.congestion
+    }
+
+    /// Bytes of the longest segment, options beside the timestamps included.
+    pub fn mss(&self) -> u32 {
+        self.config.mss
     }
 
     /// What is known of the bytes on their way.
@@ -296,10 +323,7 @@ impl Sender {
 
     /// When [`Sender::handle_deadline`] wants to be called.
     pub fn next_deadline(&self) -> Option<Time> {
-        match self.timer {
-            Timer::Off => None,
-            Timer::Resend(at) | Timer::Persist(at) => Some(at),
-        }
+        earliest(self.timer.at(), self.timely_deadline())
     }
 
     // ---- the timer ----
@@ -315,7 +339,8 @@ impl Sender {
 
     /// The deadline came, or an early call. Gives `false` when the peer is to be taken for gone.
     pub fn handle_deadline(&mut self, now: Time) -> bool {
-        if self.next_deadline().is_none_or(|at| now < at) {
+        self.handle_timely(now);
+        if self.timer.at().is_none_or(|at| now < at) {
             return true;
         }
         if self.rto.backoffs() >= self.config.timeouts_max {
@@ -336,6 +361,8 @@ impl Sender {
     /// What is out has to go again, without a word to the control.
     fn send_all_again(&mut self) {
         self.board.lose_all();
+        self.rack.rest();
+        self.tail.stop();
         self.phase = Phase::Loss { point: self.board.nxt() };
         self.proportion = None;
         self.must_resend = true;
@@ -398,6 +425,10 @@ impl Sender {
         cut: &impl Fn(u64) -> u64,
     ) -> Option<(Range, bool)> {
         let mss = u64::from(self.config.mss);
+        let new_max = u64::from(self.config.mss.saturating_sub(options).max(1));
+        if let Some(probe) = self.next_probe(new_max, cut) {
+            return Some(probe);
+        }
         let fits = self.fits(mss);
         let watched = self.config.finds_lost_resends;
         if self.board.lost() > 0 {
@@ -407,8 +438,7 @@ impl Sender {
             }
             return self.board.resend_lost(now, watched, cut).map(|range| (range, true));
         }
-        let len_max = u64::from(self.config.mss.saturating_sub(options).max(1));
-        if let Some(range) = self.next_new(now, len_max, cut) {
+        if let Some(range) = self.next_new(now, new_max, cut) {
             return Some((range, false));
         }
         if !matches!(self.phase, Phase::Recovery { .. }) || !fits || self.unsent() > 0 {
@@ -421,11 +451,16 @@ impl Sender {
             return None;
         }
         self.rescued = true;
+        self.last_segment(cut).map(|last| (last, true))
+    }
+
+    /// The last segment that is not acknowledged.
+    fn last_segment(&self, cut: &impl Fn(u64) -> u64) -> Option<Range> {
         let mut last = self.board.last_segment()?;
         while cut(last.start) < last.end {
             last.start = cut(last.start);
         }
-        Some((last, true))
+        Some(last)
     }
 
     /// The next bytes that were never sent, as far as both windows let them go.
@@ -504,6 +539,9 @@ impl Sender {
             }
         } else {
             self.board.sent(len);
+            if self.config.rack_tlp {
+                self.rack.sent(now, range.end);
+            }
         }
         // Deviation: resending the first segment restarts the timer, as in Linux. It would run out
         // in the midst of a recovery that goes well.
@@ -518,6 +556,7 @@ impl Sender {
         self.must_resend = false;
         self.burst_left = self.burst_left.saturating_sub(1);
         self.last_sent = now;
+        self.schedule_probe(now);
         Outgoing { range, fin, is_resent, xcp: self.congestion.stamp(now, self.rto.srtt()) }
     }
 }

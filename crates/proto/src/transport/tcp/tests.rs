@@ -176,6 +176,26 @@ fn both_directions_carry_at_once() {
 }
 
 #[test]
+fn no_packet_is_longer_than_the_mtu_when_both_directions_lose() {
+    let lossy = |name: &str| {
+        let mut rng = stream(7, name, "loss");
+        way().faulty(move |_, packet| match packet.len() > 1_500 || rng.random_bool(0.03) {
+            true => Fate::IsDropped,
+            false => Fate::Passes,
+        })
+    };
+    let (there, back) = (lossy("there"), lossy("back"));
+    let mut path = path(Config::default(), there, back);
+    path.logs = true;
+    path.ends[1].write(1_000_000);
+    path.ends[1].finish();
+    send(&mut path, 1_000_000);
+    path.run(60.0);
+    assert_eq!(path.read, [1_000_000; 2]);
+    assert_eq!(path.log.iter().map(|packet| packet.2.len()).max(), Some(1_500));
+}
+
+#[test]
 fn an_empty_stream_ends_too() {
     let mut path = path(Config::default(), way(), way());
     send(&mut path, 0);

@@ -15,6 +15,7 @@ use super::loss::Dice;
 use super::packet::{Carried, Store, Unit};
 use super::queue::{Gate, Gone};
 use super::stats::{CLASSES_MAX, Cause, ClassStats, Count, LinkStats, Queued};
+use crate::prefetch::prefetch;
 use crate::topology::Side;
 use anabranch_proto::time::Time;
 pub(crate) use served::Served;
@@ -175,6 +176,18 @@ impl Link {
         }
         self.count(unit.class).arrived += Count::one(unit.len);
         Some(Ok(unit))
+    }
+
+    /// Asks for the memory of the ring's first and of the counters ahead of time; the link itself must be
+    /// there by now.
+    pub(crate) fn look_in(&self) {
+        self.ring.front().into_iter().for_each(prefetch);
+        self.stats.first().into_iter().for_each(prefetch);
+    }
+
+    /// The ring's first.
+    pub(crate) fn first(&self) -> Option<Unit> {
+        self.ring.front().map(|first| first.unit)
     }
 
     /// The event of the ring's first.

@@ -267,7 +267,10 @@ pub(crate) fn count(item: &Item, range: &RangeInclusive<u32>) -> Result<u32, Str
 fn unknown_key(key: &str, what: &str, known: &[&str]) -> String {
     let guess = nearest(key, known);
     if guess.is_empty() {
-        return format!("unknown key `{key}` in {what}, which knows {}", list(known));
+        // A key that was asked for twice is named once.
+        let first = |at: &usize| !known[..*at].contains(&known[*at]);
+        let named: Vec<&str> = (0..known.len()).filter(first).map(|at| known[at]).collect();
+        return format!("unknown key `{key}` in {what}, which knows {}", list(&named));
     }
     format!("unknown key `{key}` in {what}{guess}")
 }

@@ -280,6 +280,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "test.toml:13: unknown key `colour` in a link, which knows",
     ),
     (
+        "[[host]]\nname = \"a\"\nweight = 1\n",
+        "test.toml:3: unknown key `weight` in a host, which knows name",
+    ),
+    (
         "NODES\n[[link]]\nfrom = \"a\"\nto = \"b\"\ndelay = \"0\"\n",
         "test.toml:8: a link needs `rate`",
     ),

@@ -108,9 +108,18 @@ impl Download {
         if self.doubled.contains_key(&block) {
             return;
         }
+        let races = self.config.races_at_end && self.is_endgame(ctx.holdings.held());
         let Some(sender) = self.senders.get_mut(&holder) else { return };
         let Some(ask) = sender.asks.iter_mut().find(|ask| ask.block == block) else { return };
         match ask.cancelled_at {
+            None if races => {
+                // Given back or not, it comes from the thief: at the end waiting costs more than a
+                // block that comes twice.
+                ask.cancelled_at = Some(ctx.now);
+                ctx.send(holder, Message::Cancel { block }.encode());
+                stats.rerequests_endgame += 1;
+                self.request(ctx, stats, thief, vec![block], false);
+            }
             None => {
                 // The holder gives it back when it has not begun; then anyone may fetch it.
                 ask.cancelled_at = Some(ctx.now);

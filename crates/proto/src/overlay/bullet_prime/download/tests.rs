@@ -15,7 +15,11 @@ const PROMPT: Header = Header { in_front: Some(1), wasted_us: 1 };
 
 impl Bench {
     fn new(blocks: u32) -> Bench {
-        let download = Download::new(Config::default(), blocks);
+        Bench::with_config(blocks, Config::default())
+    }
+
+    fn with_config(blocks: u32, config: Config) -> Bench {
+        let download = Download::new(config, blocks);
         Bench { download, around: Surroundings::new(blocks) }
     }
 
@@ -38,6 +42,16 @@ impl Bench {
             download.on_block(ctx, link, block, PROMPT);
             download.fill(ctx, stats, link);
         });
+    }
+
+    /// The blocks that `link` was asked to give back.
+    fn called_back(&self, link: LinkId) -> Vec<BlockIndex> {
+        let sent = self.around.sent.iter().filter(|(to, _)| *to == link);
+        sent.filter_map(|(_, message)| match message {
+            Message::Cancel { block } => Some(*block),
+            _ => None,
+        })
+        .collect()
     }
 
     /// The blocks asked of `link` since the last look.
@@ -139,9 +153,9 @@ fn a_withdrawn_block_goes_to_another_sender_and_a_refused_one_is_no_longer_expec
     assert_eq!(bench.asked(A), []);
 }
 
-#[test]
-fn a_block_held_up_by_a_slow_sender_is_called_back_for_an_idle_one_without_a_duplicate() {
-    let mut bench = Bench::new(4);
+/// All is asked for, A has been slow for two seconds, B has nothing left to do.
+fn at_the_end(config: Config) -> Bench {
+    let mut bench = Bench::with_config(4, config);
     bench.sender(A, "1100");
     bench.sender(B, "1111");
     assert_eq!((bench.asked(A), bench.asked(B)), (vec![0, 1], vec![2, 3]));
@@ -151,15 +165,28 @@ fn a_block_held_up_by_a_slow_sender_is_called_back_for_an_idle_one_without_a_dup
     bench.arrive(B, 3);
     bench.around.now += Duration::from_secs(2);
     bench.with(|download, ctx, stats| download.rebalance(ctx, stats));
-    let called: Vec<BlockIndex> = bench
-        .around
-        .sent
-        .iter()
-        .filter_map(|(to, message)| match message {
-            Message::Cancel { block } if *to == A => Some(*block),
-            _ => None,
-        })
-        .collect();
+    bench
+}
+
+#[test]
+fn a_block_held_up_at_the_end_is_asked_of_an_idle_sender_at_once_and_counted() {
+    let mut bench = at_the_end(Config::default());
+    let called = bench.called_back(A);
+    assert_eq!(called.len(), 1);
+    assert_eq!(bench.asked(B), called, "without waiting for it to be given back");
+    assert_eq!(bench.around.stats.rerequests_endgame, 1);
+    // Given back, it is owed by the other alone.
+    bench.with(|download, _, _| {
+        assert_eq!(download.on_withdrawn(A, called[0]), Withdrawn::CalledBack);
+    });
+    bench.arrive(B, called[0]);
+    assert!(bench.download.is_waiting(), "for the other block");
+}
+
+#[test]
+fn a_block_held_up_by_a_slow_sender_is_called_back_for_an_idle_one_without_a_duplicate() {
+    let mut bench = at_the_end(Config { races_at_end: false, ..Config::default() });
+    let called = bench.called_back(A);
     assert_eq!(called.len(), 1);
     assert_eq!(bench.asked(B), [], "not before it is given back");
     bench.with(|download, ctx, stats| {

@@ -14,7 +14,7 @@ fn at(ms: u64) -> Time {
 
 fn fill(receiver: &mut Receiver) -> Segment {
     let mut segment = Segment::default();
-    receiver.fill(&mut segment);
+    receiver.fill(&mut segment, u32::MAX);
     segment
 }
 

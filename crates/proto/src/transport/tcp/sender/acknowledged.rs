@@ -21,6 +21,7 @@ impl Sender {
         self.burst_left = self.config.burst_max.unwrap_or(u32::MAX);
         self.on_edge(segment.ack.saturating_add(segment.window), segment.window);
         let (una, flight) = (self.board.una(), self.board.pipe());
+        let known = self.board.known();
         let was_limited = self.limited_at > una;
         let twice = note_twice(segment);
         let in_order = if segment.ack > una { self.board.advance(segment.ack) } else { 0 };
@@ -32,6 +33,9 @@ impl Sender {
         let advanced = segment.ack > una || fin;
         let news = in_order + blocks;
         let rtt = self.measure(now, segment, news > 0 || fin);
+        if news > 0 {
+            self.note_arrivals(now, segment, (una, known), twice.is_some());
+        }
         self.note_probe();
         if advanced {
             self.rto.forget_back_off();
@@ -44,9 +48,13 @@ impl Sender {
         self.undo_if_needless(now, segment, advanced, twice);
         self.leave_phase(now);
         let begins = self.find_losses(now, segment, blocks > 0);
+        self.note_probe_answer(now, segment, twice, !advanced && segment.sack_len == 0);
         if let Some(proportion) = &mut self.proportion {
             let (pipe, window) = (self.board.pipe(), self.congestion.window());
             proportion.update(news, pipe, window, u64::from(self.config.mss));
+        }
+        if advanced || blocks > 0 {
+            self.schedule_probe(now);
         }
         if news > 0 {
             self.congestion.on_ack(&Acked {
@@ -77,7 +85,7 @@ impl Sender {
 
     /// Gives whether a recovery begins.
     fn find_losses(&mut self, now: Time, segment: &Segment, is_news: bool) -> bool {
-        if is_news {
+        if is_news && self.counts_blocks() {
             self.board.find_lost();
             if self.duplicates >= self.config.loss_threshold && self.phase == Phase::Open {
                 self.board.lose_first();
@@ -86,6 +94,7 @@ impl Sender {
         if let (Some(echo), true) = (segment.echo, self.config.finds_lost_resends) {
             self.board.find_lost_resends(echo, self.rto.srtt() / 4);
         }
+        self.find_late(now);
         // What was lost behind the point of the last recovery was sent after it began, so it is a
         // reaction's worth of its own though it was resent already.
         let begins =
@@ -110,6 +119,7 @@ impl Sender {
         let rtt = now.since(echo);
         let out = self.board.nxt() - self.board.una();
         self.rto.sample(rtt, out.div_ceil(u64::from(self.config.mss)));
+        self.rack.measured(rtt);
         Some(rtt)
     }
 
@@ -134,7 +144,9 @@ impl Sender {
             self.doubt = None;
             self.counts.undone += 1;
             self.board.unlose();
-            self.board.find_lost();
+            if self.counts_blocks() {
+                self.board.find_lost();
+            }
             self.phase = Phase::Open;
             self.proportion = None;
             self.must_resend = false;
@@ -150,6 +162,7 @@ impl Sender {
             Phase::Recovery { point } if self.board.una() >= point => {
                 self.phase = Phase::Open;
                 self.proportion = None;
+                self.rack.recovered();
                 self.congestion.on_recovered(now);
             }
             Phase::Loss { point } if self.board.una() >= point => self.phase = Phase::Open,
@@ -157,7 +170,7 @@ impl Sender {
         }
     }
 
-    fn enter_recovery(&mut self, now: Time) {
+    pub(super) fn enter_recovery(&mut self, now: Time) {
         self.phase = Phase::Recovery { point: self.board.nxt() };
         self.must_resend = self.board.lost() > 0;
         self.rescued = false;

@@ -1,3 +1,5 @@
+mod timely;
+
 use super::*;
 use crate::transport::congestion::{NewReno, Start};
 use crate::transport::packet::Segment;
@@ -100,7 +102,7 @@ fn recovery_ends_when_all_is_acknowledged_that_was_out_at_its_start() {
 
 #[test]
 fn a_time_out_sends_the_first_segment_and_then_fills_the_gaps_in_slow_start() {
-    let mut sender = sender(Config::default(), 100);
+    let mut sender = sender(Config { rack_tlp: false, ..Config::default() }, 100);
     pull(&mut sender, at(0));
     sender.on_ack(at(100), &ack(0, &[(30, 50)], at(0)));
     let due = sender.next_deadline().unwrap();
@@ -128,7 +130,7 @@ fn the_timer_restarts_with_progress_and_stops_with_the_last_byte_by_rfc_6298_5()
 
 #[test]
 fn a_peer_that_never_answers_is_given_up_after_the_allowed_time_outs() {
-    let mut sender = sender(Config { timeouts_max: 4, ..Config::default() }, 100);
+    let mut sender = sender(Config { timeouts_max: 4, rack_tlp: false, ..Config::default() }, 100);
     pull(&mut sender, at(0));
     let mut waits = Vec::new();
     let mut now = at(0);
@@ -147,7 +149,7 @@ fn a_peer_that_never_answers_is_given_up_after_the_allowed_time_outs() {
 
 #[test]
 fn a_time_out_that_the_echo_shows_to_be_needless_is_undone_by_rfc_3522() {
-    let mut sender = sender(Config::default(), 1_000);
+    let mut sender = sender(Config { rack_tlp: false, ..Config::default() }, 1_000);
     pull(&mut sender, at(0));
     assert!(sender.handle_deadline(at(1_000)));
     assert_eq!(pull(&mut sender, at(1_000)), [(0, 10)]);
@@ -246,7 +248,7 @@ fn an_undone_recovery_stays_undone_while_other_late_segments_come() {
 
 #[test]
 fn a_loss_behind_the_point_of_a_recovery_is_a_reaction_of_its_own() {
-    let mut sender = sender(Config::default(), 1_000);
+    let mut sender = sender(Config { rack_tlp: false, ..Config::default() }, 1_000);
     pull(&mut sender, at(0));
     sender.on_ack(at(100), &ack(0, &[(10, 90)], at(0)));
     let sent = pull(&mut sender, at(100));
