@@ -2,6 +2,8 @@
 
 pub mod availability;
 pub mod bitmap;
+pub mod exact;
 
 pub use availability::{Summary, SummaryKind};
 pub use bitmap::Bitmap;
+pub use exact::Exact;

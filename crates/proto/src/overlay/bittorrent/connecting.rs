@@ -1,8 +1,9 @@
 //! Coming by peers, and losing them: announcements, dials, handshakes.
 
-use super::messages::{Bitfield, Message, Reason};
+use super::messages::{Message, Reason};
 use super::peer::{Peer, Waiting};
 use super::{BitTorrent, Ctx, FailReason, LinkClass, LinkId, Outcome, Output, PeerId, PeerInfo};
+use crate::summary::Exact;
 use crate::time::Duration;
 
 /// A link on which nobody shakes hands is closed after this long.
@@ -138,7 +139,7 @@ impl BitTorrent {
     fn greet(&mut self, ctx: &mut Ctx<'_>, link: LinkId) {
         let Some(state) = self.links.waiting.get_mut(&link) else { return };
         if !std::mem::replace(&mut state.has_greeted, true) {
-            let (piece_blocks, have) = (self.pieces.per_piece(), Bitfield::of(self.picker.have()));
+            let (piece_blocks, have) = (self.pieces.per_piece(), Exact::of(self.picker.have()));
             ctx.send(link, Message::Handshake { piece_blocks, have }.encode());
         }
     }
@@ -169,7 +170,7 @@ impl BitTorrent {
         ctx: &mut Ctx<'_>,
         link: LinkId,
         piece_blocks: u32,
-        have: &Bitfield,
+        have: &Exact,
     ) {
         let Some(id) = self.directory.peer(link).map(|peer| peer.id) else { return };
         if !self.links.waiting.contains_key(&link) {

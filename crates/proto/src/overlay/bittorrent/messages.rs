@@ -3,38 +3,11 @@
 
 use crate::id::{BlockIndex, PeerInfo};
 use crate::overlay::Outcome;
-use crate::summary::Bitmap;
+use crate::summary::Exact;
 use serde::{Deserialize, Serialize};
 
 /// Most peers a tracker names in one message.
 pub(super) const TOLD_MAX: usize = 200;
-
-/// Which pieces a member has.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) enum Bitfield {
-    Nothing,
-    All,
-    Bits(Vec<u8>),
-}
-
-impl Bitfield {
-    pub(super) fn of(pieces: &Bitmap) -> Bitfield {
-        match pieces {
-            pieces if pieces.is_full() => Bitfield::All,
-            pieces if pieces.is_empty() => Bitfield::Nothing,
-            pieces => Bitfield::Bits(pieces.to_bytes()),
-        }
-    }
-
-    /// The set over `pieces` pieces; `None` when it is not one.
-    pub(super) fn bitmap(&self, pieces: u32) -> Option<Bitmap> {
-        match self {
-            Bitfield::Nothing => Some(Bitmap::new(pieces)),
-            Bitfield::All => Some(Bitmap::full(pieces)),
-            Bitfield::Bits(bytes) => Bitmap::from_bytes(pieces, bytes),
-        }
-    }
-}
 
 /// Why a member announces itself (BEP 3, tracker GET requests).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -51,7 +24,7 @@ pub(super) enum Reason {
 pub(super) enum Message {
     /// Opens a connection between peers, from both sides: so many blocks make a piece, and these
     /// pieces I have (handshake and bitfield).
-    Handshake { piece_blocks: u32, have: Bitfield },
+    Handshake { piece_blocks: u32, have: Exact },
     /// Requests are not served from now on.
     Choke,
     /// Requests are served from now on.

@@ -1,8 +1,8 @@
-use super::messages::Bitfield;
 use super::*;
 use crate::id::Contact;
 use crate::overlay::{Links, Measured};
 use crate::random::{Rng, stream};
+use crate::summary::Exact;
 
 /// Links that take `room` blocks and then none.
 struct Roomy {
@@ -86,7 +86,7 @@ impl Played {
     }
 
     /// A peer that has shaken hands, with these pieces.
-    fn meet(&mut self, link: u32, have: Bitfield) {
+    fn meet(&mut self, link: u32, have: Exact) {
         self.up(link, &format!("peer{link}"));
         self.say(link, Message::Handshake { piece_blocks: 4, have });
     }
@@ -124,7 +124,7 @@ impl Played {
 #[test]
 fn a_downloader_says_it_is_interested_and_keeps_five_requests_outstanding_once_unchoked() {
     let mut me = Played::new("me", 0..0, Config::default());
-    me.meet(1, Bitfield::All);
+    me.meet(1, Exact::All);
     assert!(me.sent(1).contains(&Message::Interested));
     me.say(1, Message::Unchoke);
     let asked = me.requests(1);
@@ -139,12 +139,12 @@ fn a_downloader_says_it_is_interested_and_keeps_five_requests_outstanding_once_u
 #[test]
 fn a_rejected_block_is_asked_of_another_peer_and_counted() {
     let mut me = Played::new("me", 0..0, Config::default());
-    me.meet(1, Bitfield::All);
+    me.meet(1, Exact::All);
     me.say(1, Message::Unchoke);
     let asked = me.requests(1);
     me.say(1, Message::Choke);
     me.say(1, Message::Reject { block: asked[0] });
-    me.meet(2, Bitfield::All);
+    me.meet(2, Exact::All);
     me.say(2, Message::Unchoke);
     assert!(me.requests(2).contains(&asked[0]));
     assert_eq!(me.member.stats().rerequests_bad, 1);
@@ -153,7 +153,7 @@ fn a_rejected_block_is_asked_of_another_peer_and_counted() {
 #[test]
 fn only_blocks_of_whole_pieces_are_served_and_only_to_the_unchoked() {
     let mut me = Played::new("me", 0..6, Config::default());
-    me.meet(1, Bitfield::Nothing);
+    me.meet(1, Exact::Nothing);
     me.links.room = 1;
     me.say(1, Message::Request { block: 0 });
     assert_eq!(me.sent(1).last(), Some(&Message::Reject { block: 0 }));
@@ -172,7 +172,7 @@ fn only_blocks_of_whole_pieces_are_served_and_only_to_the_unchoked() {
 fn in_the_endgame_every_peer_is_asked_and_whoever_is_late_gets_a_cancel() {
     let mut me = Played::new("me", 0..38, Config::default());
     for link in [1, 2] {
-        me.meet(link, Bitfield::All);
+        me.meet(link, Exact::All);
     }
     me.say(1, Message::Unchoke);
     assert_eq!(me.requests(1), [38, 39]);
@@ -192,8 +192,8 @@ fn a_whole_piece_is_announced_to_everyone_and_those_who_had_it_may_lose_interest
     let mut me = Played::new("me", 0..3, Config::default());
     let mut first = crate::summary::Bitmap::new(10);
     first.insert(0);
-    me.meet(1, Bitfield::Bits(first.to_bytes()));
-    me.meet(2, Bitfield::All);
+    me.meet(1, Exact::Bits(first.to_bytes()));
+    me.meet(2, Exact::All);
     me.sent(0);
     me.block(2, 3);
     let out = std::mem::take(&mut me.out);
@@ -210,7 +210,7 @@ fn a_whole_piece_is_announced_to_everyone_and_those_who_had_it_may_lose_interest
 #[test]
 fn a_peer_with_a_corrupt_block_is_hung_up_on_and_not_taken_back() {
     let mut me = Played::new("me", 0..0, Config::default());
-    me.meet(1, Bitfield::All);
+    me.meet(1, Exact::All);
     me.say(1, Message::Unchoke);
     let block = me.requests(1)[0];
     me.give(Input::BadBlock { link: LinkId(1), block, corrupt: true });
@@ -227,7 +227,7 @@ fn a_peer_that_delivers_nothing_for_a_minute_is_served_in_its_turn_only() {
     let config = Config { upload_slots: 2, ..Config::default() };
     let mut me = Played::new("me", 0..4, config);
     for link in [1, 2, 3] {
-        me.meet(link, Bitfield::All);
+        me.meet(link, Exact::All);
         me.say(link, Message::Interested);
         me.say(link, Message::Unchoke);
     }
@@ -306,10 +306,10 @@ fn a_member_that_reaches_nobody_gives_up_after_minutes() {
 fn two_that_have_everything_part_and_peers_beyond_the_limit_are_turned_away() {
     let config = Config { peers_max: 1, ..Config::default() };
     let mut me = Played::new("me", 0..40, config);
-    me.meet(1, Bitfield::All);
+    me.meet(1, Exact::All);
     assert!(me.out.contains(&Output::Disconnect { link: LinkId(1) }));
-    me.meet(2, Bitfield::Nothing);
-    me.meet(3, Bitfield::Nothing);
+    me.meet(2, Exact::Nothing);
+    me.meet(3, Exact::Nothing);
     assert!(me.out.contains(&Output::Disconnect { link: LinkId(3) }));
     assert!(!me.out.contains(&Output::Disconnect { link: LinkId(2) }));
 }

@@ -1,11 +1,12 @@
 //! A member's links, its place in the control tree, RanSub, and what it reports to the root.
 
-use super::messages::{Entry, Have, Message};
+use super::messages::{Entry, Message};
 use super::{BulletPrime, Ctx, LinkId, OUTCOME_RETRY, OUTCOMES_MAX, PeerId, PeerInfo};
 use crate::id::LinkClass;
 use crate::membership::ransub;
 use crate::membership::tree::{self, Tree};
 use crate::overlay::{FailReason, Outcome, Output};
+use crate::summary::Exact;
 
 impl BulletPrime {
     // ---- links ----
@@ -93,7 +94,10 @@ impl BulletPrime {
                 self.ransub.attach(link);
                 let parent = self.directory.peer(link).map(|peer| peer.id);
                 if parent == Some(self.setup.source) {
-                    ctx.send(link, Message::Ready { have: Have::of(ctx.holdings.held()) }.encode());
+                    ctx.send(
+                        link,
+                        Message::Ready { have: Exact::of(ctx.holdings.held()) }.encode(),
+                    );
                 }
                 self.report_outcome(ctx);
             }

@@ -3,7 +3,7 @@
 use crate::id::{BlockIndex, PeerId, PeerInfo};
 use crate::membership::{ransub, tree};
 use crate::overlay::Outcome;
-use crate::summary::{Bitmap, Summary};
+use crate::summary::{Exact, Summary};
 use serde::{Deserialize, Serialize};
 
 /// Most blocks one request or diff names.
@@ -24,33 +24,6 @@ impl ransub::Member for Entry {
     }
 }
 
-/// What a member holds, in full.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) enum Have {
-    Nothing,
-    All,
-    Bits(Vec<u8>),
-}
-
-impl Have {
-    pub(super) fn of(held: &Bitmap) -> Have {
-        match held {
-            held if held.is_empty() => Have::Nothing,
-            held if held.is_full() => Have::All,
-            held => Have::Bits(held.to_bytes()),
-        }
-    }
-
-    /// The set over `blocks` blocks; `None` when it is not one.
-    pub(super) fn bitmap(&self, blocks: u32) -> Option<Bitmap> {
-        match self {
-            Have::Nothing => Some(Bitmap::new(blocks)),
-            Have::All => Some(Bitmap::full(blocks)),
-            Have::Bits(bytes) => Bitmap::from_bytes(blocks, bytes),
-        }
-    }
-}
-
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) enum Message {
     /// Receiver to sender: these blocks, in this order. `more`: tell me of new ones, I run out.
@@ -60,7 +33,7 @@ pub(super) enum Message {
     /// To a candidate: may I be your receiver?
     Peer,
     /// You are my receiver; this is what I have.
-    PeerAccept { have: Have },
+    PeerAccept { have: Exact },
     /// Not now.
     PeerRefuse,
     /// Receiver to sender: I am your receiver no more.
@@ -74,7 +47,7 @@ pub(super) enum Message {
     /// Sender to receiver: this block will not come.
     Withdrawn { block: BlockIndex },
     /// Child to the source: push me what I lack; this I have.
-    Ready { have: Have },
+    Ready { have: Exact },
     /// Along the control tree.
     Tree(tree::Message),
     /// Along the control tree.
@@ -154,7 +127,7 @@ mod tests {
             (Message::Request { blocks: vec![1, 300], more: true }, &[0, 2, 1, 0xac, 2, 1]),
             (Message::Diff { blocks: vec![5] }, &[1, 1, 5]),
             (Message::Peer, &[2]),
-            (Message::PeerAccept { have: Have::Bits(vec![3]) }, &[3, 2, 1, 3]),
+            (Message::PeerAccept { have: Exact::Bits(vec![3]) }, &[3, 2, 1, 3]),
             (Message::Cancel { block: 9 }, &[8, 9]),
         ];
         for (message, bytes) in golden {

@@ -38,12 +38,12 @@ use super::{Command, Ctx, Holdings, Input, Output, Overlay, Setup, Stats};
 use crate::id::{BlockIndex, LinkClass, LinkId, PeerId, PeerInfo};
 use crate::membership::ransub::{RanSub, Scope};
 use crate::membership::tree::Tree;
-use crate::summary::Summary;
+use crate::summary::{Exact, Summary};
 use crate::time::{Duration, Time, earliest};
 use candidates::Candidates;
 use download::{Download, Withdrawn};
 use limits::PeerLimit;
-use messages::{Entry, Have, Header, Message};
+use messages::{Entry, Header, Message};
 use push::Push;
 use std::collections::{BTreeMap, BTreeSet};
 use upload::Upload;
@@ -289,7 +289,7 @@ impl BulletPrime {
 
     // ---- the source's push ----
 
-    fn on_ready(&mut self, ctx: &mut Ctx<'_>, link: LinkId, have: &Have) {
+    fn on_ready(&mut self, ctx: &mut Ctx<'_>, link: LinkId, have: &Exact) {
         let Some(held) = have.bitmap(ctx.holdings.blocks()) else {
             self.stats.messages_bad += 1;
             return;

@@ -4,9 +4,10 @@
 //! other make two, over one link.
 
 use super::limits::laggards;
-use super::messages::{Entry, Have, Message};
+use super::messages::{Entry, Message};
 use super::{BulletPrime, Ctx, LinkClass, LinkId, Output, PeerId, PeerInfo};
 use crate::membership::ransub::Sample;
+use crate::summary::Exact;
 use crate::time::{Duration, Time};
 
 impl BulletPrime {
@@ -112,7 +113,7 @@ impl BulletPrime {
         self.upload.accept(ctx, link);
     }
 
-    pub(super) fn on_peer_accept(&mut self, ctx: &mut Ctx<'_>, link: LinkId, have: &Have) {
+    pub(super) fn on_peer_accept(&mut self, ctx: &mut Ctx<'_>, link: LinkId, have: &Exact) {
         if let Some(peer) = self.directory.peer(link) {
             self.candidates.on_answer(&peer.id);
         }

@@ -12,10 +12,11 @@
 //! to a receiver once.
 
 use super::InFront;
-use super::messages::{BLOCKS_MAX, Have, Header, Message};
+use super::messages::{BLOCKS_MAX, Header, Message};
 use crate::id::{BlockIndex, LinkId};
 use crate::link::estimate::WindowRate;
 use crate::overlay::{Ctx, Stats};
+use crate::summary::Exact;
 use crate::time::Time;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -84,7 +85,7 @@ impl Upload {
             since: ctx.now,
         };
         self.receivers.insert(link, receiver);
-        ctx.send(link, Message::PeerAccept { have: Have::of(ctx.holdings.held()) }.encode());
+        ctx.send(link, Message::PeerAccept { have: Exact::of(ctx.holdings.held()) }.encode());
     }
 
     /// A receiver is gone: what it still waits for is given back. Whether it was one.
