@@ -4,7 +4,9 @@
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
+use std::io;
 use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError};
 
 /// The processes that run now.
@@ -12,9 +14,7 @@ static RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// Watches for signals from now on. Must be called before any other thread is started.
 pub(crate) fn watch(dir: PathBuf) -> nix::Result<()> {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGINT);
-    signals.add(Signal::SIGTERM);
+    let signals = watched();
     signals.thread_block()?;
     std::thread::spawn(move || {
         if signals.wait().is_ok() {
@@ -29,6 +29,23 @@ pub(crate) fn watch(dir: PathBuf) -> nix::Result<()> {
         }
     });
     Ok(())
+}
+
+fn watched() -> SigSet {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGINT);
+    signals.add(Signal::SIGTERM);
+    signals
+}
+
+/// Starts a process that hears the signals watched here: it inherits what is blocked, and could
+/// then be ended by force only.
+pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
+    let signals = watched();
+    signals.thread_unblock()?;
+    let child = command.spawn();
+    signals.thread_block()?;
+    child
 }
 
 /// A process was started.

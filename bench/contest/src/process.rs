@@ -20,12 +20,13 @@ pub(crate) struct Process {
 impl Process {
     /// Starts `command` with stdout in `dir/out` and stderr in `dir/err`.
     pub(crate) fn start(command: &mut Command, dir: &Path) -> io::Result<Process> {
-        let child = command
-            .current_dir(dir)
-            .stdin(Stdio::null())
-            .stdout(File::create(dir.join("out"))?)
-            .stderr(File::create(dir.join("err"))?)
-            .spawn()?;
+        let child = interrupt::spawn(
+            command
+                .current_dir(dir)
+                .stdin(Stdio::null())
+                .stdout(File::create(dir.join("out"))?)
+                .stderr(File::create(dir.join("err"))?),
+        )?;
         interrupt::note(child.id());
         Ok(Process { child })
     }

@@ -182,7 +182,7 @@ fn emulate(arguments: &Arguments, name: &str, dir: &Path) -> Result<Run, String>
     command.arg("--size-mb").arg(size_mb(arguments).to_string());
     command.arg("--anabranch").arg(&anabranch);
     let log = std::fs::File::create(dir.join("log")).map_err(failed)?;
-    let child = command.stdout(Stdio::piped()).stderr(log).spawn().map_err(failed)?;
+    let child = interrupt::spawn(command.stdout(Stdio::piped()).stderr(log)).map_err(failed)?;
     interrupt::note(child.id());
     let id = child.id();
     let output = child.wait_with_output().map_err(failed)?;
