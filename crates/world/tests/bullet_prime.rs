@@ -55,6 +55,27 @@ fn four_times_the_receivers_take_about_as_long() {
 }
 
 #[test]
+fn over_long_paths_a_small_group_is_a_full_mesh_and_over_short_ones_it_is_not() {
+    // Four seconds: before any adaptation, which needs five. Nobody joins at the same moment.
+    let peers = |least, step, receivers, seconds| {
+        let delay = move |a: u32, b: u32| ms(least + step * u64::from(a + b));
+        let story = mesh(receivers).file(50.mb(), 32.kib()).delays(delay);
+        let end = story.run_for(s(seconds)).unwrap();
+        let of = |number| end.stats(&format!("r{number}"));
+        let senders: Vec<u32> = (1..=receivers).map(|number| of(number).senders_now).collect();
+        (senders, (1..=receivers).filter(|&number| of(number).depth_now == 1).count())
+    };
+    // All but oneself and the source, which is no peer while it pushes, and pushes to all.
+    assert_eq!(peers(60, 3, 16, 4), (vec![15; 16], 16));
+    let (senders, children) = peers(2, 1, 16, 4);
+    assert!(senders.iter().all(|&count| count <= 10), "{senders:?}");
+    assert_eq!(children, 10);
+    // One that turns out to be larger is none any more, and those that came later have peers too.
+    let (senders, _) = peers(60, 1, 40, 10);
+    assert!(senders.iter().all(|count| (6..=14).contains(count)), "{senders:?}");
+}
+
+#[test]
 fn one_receiver_at_a_hundredth_of_the_rate_does_not_hold_the_others_up() {
     let p95 = |slow: bool| {
         let mut story = mesh(20).file(10.mb(), 32.kib());

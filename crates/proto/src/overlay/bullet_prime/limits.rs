@@ -45,6 +45,16 @@ impl PeerLimit {
         }
     }
 
+    /// Starts over from `peers` when it had started from more; whether it had.
+    pub fn return_to(&mut self, peers: usize) -> bool {
+        let peers = peers.clamp(self.bounds.0, self.bounds.1);
+        let is_raised = self.initial > peers;
+        if is_raised {
+            (self.initial, self.max, self.previous) = (peers, peers, None);
+        }
+        is_raised
+    }
+
     /// With `peers` peers the bandwidth was `bandwidth` since the last call.
     pub fn update(&mut self, peers: usize, bandwidth: f64) {
         let previous = self.previous.replace((peers, bandwidth));
@@ -172,6 +182,9 @@ mod tests {
         assert_eq!(limit.max(), 20, "what was learnt since is kept");
         limit.restart_from(90);
         assert_eq!(limit.max(), 25);
+        assert!(limit.return_to(10));
+        assert_eq!(limit.max(), 10);
+        assert!(!limit.return_to(10));
     }
 
     #[test]

@@ -31,11 +31,17 @@ impl BulletPrime {
     /// to the round trip: there, many thin connections fill an uplink and ten may not, and all is
     /// over before adaptation has found that out. Over short paths more peers only make each block
     /// take longer.
-    fn grow_with(&mut self, ctx: &Ctx<'_>, population: usize) {
-        if population <= self.config.everybody_max
-            && self.config.peers_adapt
-            && self.has_long_paths(ctx)
-        {
+    ///
+    /// A group that turns out to be larger is none any more: those that came first would else be
+    /// full, and those that come later find nobody.
+    fn grow_with(&mut self, ctx: &mut Ctx<'_>, population: usize) {
+        if population > self.config.everybody_max {
+            let initial = self.config.peers_initial;
+            let was_small = self.sender_limit.return_to(initial);
+            if self.receiver_limit.return_to(initial) || was_small {
+                self.trim_peers(ctx);
+            }
+        } else if self.config.peers_adapt && self.has_long_paths(ctx) {
             self.sender_limit.restart_from(population);
             self.receiver_limit.restart_from(population);
         }
@@ -196,22 +202,28 @@ impl BulletPrime {
         }
         self.receiver_limit.update(self.upload.receivers().len(), outgoing);
         self.judge_fan_out(ctx);
-        if self.download.active_count() > self.sender_limit.max() {
+        self.trim_peers(ctx);
+        self.prune_peers(ctx);
+    }
+
+    /// Ends the peerings that are beyond the limits: with the slowest senders, and with the receivers
+    /// that have the least share of what comes in to them from here.
+    fn trim_peers(&mut self, ctx: &mut Ctx<'_>) {
+        let now = ctx.now;
+        while self.download.active_count() > self.sender_limit.max() {
             let senders = self.download.active();
             let slowest =
                 senders.min_by(|a, b| a.1.judged.rate(now).total_cmp(&b.1.judged.rate(now)));
-            if let Some(link) = slowest.map(|(link, _)| *link) {
-                self.leave_sender(ctx, link);
-            }
+            let Some(link) = slowest.map(|(link, _)| *link) else { break };
+            self.leave_sender(ctx, link);
         }
-        if self.upload.receivers().len() > self.receiver_limit.max() {
-            let ratios = self.receiver_ratios(now, Duration::ZERO);
-            let least = ratios.into_iter().min_by(|a, b| a.1.total_cmp(&b.1));
-            if let Some((link, _)) = least {
-                self.drop_receiver(ctx, link);
-            }
+        let excess = self.upload.receivers().len().saturating_sub(self.receiver_limit.max());
+        let mut ratios = self.receiver_ratios(now, Duration::ZERO);
+        ratios.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let reported: Vec<LinkId> = ratios.into_iter().map(|(link, _)| link).collect();
+        for link in reported.into_iter().take(excess) {
+            self.drop_receiver(ctx, link);
         }
-        self.prune_peers(ctx);
     }
 
     /// The source's fan-out, the number of children it pushes to, follows its measured uplink by
